@@ -1,9 +1,9 @@
 """The CLANG device: kernels as C source, compiled by an installed compiler into shared objects, run by the CPU's worker
 threads.
 
-Optional. It serves processors that this repository has no assembler for, and as an oracle in tests. Kernels that are
-loaded together are compiled
-together: most of the time that a compiler takes for one kernel is its own start and the linker's.
+Optional. It serves processors without an assembler in this repository, and is an oracle in tests. Kernels that are
+loaded together are compiled together: most of the compile time of one kernel is the start of the compiler and of the
+linker.
 """
 from __future__ import annotations
 import contextlib
@@ -29,11 +29,11 @@ from tinyhw.named_tuple import NamedTuple
 COMPILERS = ("clang", "gcc", "cc")
 FLAGS = ("-x", "c", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing", "-fPIC",
          "-shared", "-w")
-SHOWN_LINES = 12  # of what a compiler says
-RUN_BYTES = 1 << 15  # source that takes longer to compile than another compiler to start
+SHOWN_LINES = 12  # of the compiler's messages
+RUN_BYTES = 1 << 15  # source of this length takes longer to compile than another compiler takes to start
 
 def find_compiler() -> tuple[str, ...]:
-  """The command of the C compiler: CC, or the first that is on PATH. Raises DeviceError that says what to install."""
+  """Return the command of the C compiler: CC, or the first on PATH. Raises DeviceError, which tells what to install."""
   if CC.value:
     command = shlex.split(CC.value)
     if shutil.which(command[0]) is None:
@@ -47,19 +47,19 @@ def find_compiler() -> tuple[str, ...]:
                     "name one in CC")
 
 class Source(NamedTuple):
-  """C source with a function. Sources of codegen/render/c.py may stand one after another in one text."""
+  """C source with a function. Sources of codegen/render/c.py may be concatenated to one text."""
   name: str
   text: bytes
 
-_addresses: dict[tuple[tuple[str, ...], Source], int] = {}  # of what is compiled, by compiler; it stays loaded for the
-                                                            # life of the process
+# of compiled functions, by compiler; they stay loaded until the process ends
+_addresses: dict[tuple[tuple[str, ...], Source], int] = {}
 
 def addresses(command: tuple[str, ...], sources: Sequence[Source]) -> list[int]:
-  """Where the functions of sources are. What is not compiled yet is compiled now, all of it by a few runs of the
-  compiler, at once.
+  """Return the addresses of the functions of sources. Compile the missing ones with a few parallel runs of the
+  compiler.
 
-  Starting a compiler takes as long as compiling ten kernels. Raises CompileError, which names the kernel, with what the
-  compiler said.
+  Starting a compiler takes as long as compiling ten kernels. Raises CompileError, which has the name of the kernel and
+  the compiler's messages.
   """
   missing = [source for source in dict.fromkeys(sources) if (command, source) not in _addresses]
   groups = shared_out(missing)
@@ -68,14 +68,16 @@ def addresses(command: tuple[str, ...], sources: Sequence[Source]) -> list[int]:
       for source, name in zip(group, names_in(group)):
         _addresses[command, source] = address_of(built, name, source.name)
     elif len(group) > 1:
-      for source in group: addresses(command, [source])  # by itself, so that who is at fault is known, and the others
-                                                         # are there
+      # one by one, to find the kernel at fault and to load the others
+      for source in group: addresses(command, [source])
     else: raise CompileError(f"{' '.join(command)} failed on kernel {group[0].name} {built}")
   return [_addresses[command, source] for source in sources]
 
 def shared_out(sources: Sequence[Source]) -> list[list[Source]]:
-  """The sources in groups of about the same length, one for each run of the compiler: as many as have enough to do,
-  and as there are processors."""
+  """Split the sources into groups of about the same length, one for each run of the compiler.
+
+  The count of groups is bounded by the count of processors, and each group has enough work for a run.
+  """
   length = sum(len(source.text) for source in sources)
   groups: list[list[Source]] = [[] for _ in range(min(len(sources), available_threads(), 1 + length // RUN_BYTES))]
   lengths = [0] * len(groups)
@@ -86,11 +88,11 @@ def shared_out(sources: Sequence[Source]) -> list[list[Source]]:
   return groups
 
 def names_in(group: Sequence[Source]) -> list[str]:
-  """What the functions of sources are called in their common text: kernels of one schedule may have the same name."""
+  """Return the names of the sources' functions in their common text. Kernels of one schedule may have the same name."""
   return [group[0].name] if len(group) == 1 else [f"{source.name}_{k}" for k, source in enumerate(group)]
 
 def joined(group: Sequence[Source]) -> bytes:
-  """Sources as one text, in which their functions have the names of `names_in`."""
+  """Join sources to one text, in which their functions have the names of `names_in`."""
   if len(group) == 1: return group[0].text
   return b"".join(b"#define %b %b\n%b\n#undef %b\n" % (source.name.encode(), name.encode(), source.text,
                                                        source.name.encode())
@@ -98,9 +100,10 @@ def joined(group: Sequence[Source]) -> bytes:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[str]:
-  """A temporary folder.
+  """Open a temporary folder.
 
-  An interrupt while it is removed stays one: shutil makes an OSError of it, when it closes a file twice.
+  An interrupt during its removal stays an interrupt. shutil would turn it into an OSError, because it closes a file
+  twice.
   """
   folder = tempfile.mkdtemp(prefix="tinyhw-")
   try: yield folder
@@ -110,9 +113,9 @@ def scratch_folder() -> Iterator[str]:
       if isinstance(error.__context__, KeyboardInterrupt): raise error.__context__ from None
 
 def build(command: tuple[str, ...], texts: Sequence[bytes]) -> list[ctypes.CDLL | str]:
-  """Each text as a shared object, or the exit status of the compiler and what it said.
+  """Compile each text to a shared object. An element is the exit status and the messages of the compiler if it failed.
 
-  Compilers run at the same time, one for each text.
+  Compilers run in parallel, one for each text.
   """
   with scratch_folder() as folder:
     found = run_compilers(command, FLAGS, texts, folder)
@@ -123,11 +126,11 @@ def build(command: tuple[str, ...], texts: Sequence[bytes]) -> list[ctypes.CDLL 
 
 def run_compilers(command: tuple[str, ...], flags: tuple[str, ...], texts: Sequence[bytes],
                   folder: str) -> list[ctypes.CDLL | str]:
-  """As `build`, with these flags.
+  """Do the work of `build` with these flags.
 
-  Raises DriverError where the compiler does not start, or the folder lets nothing be loaded.
+  Raises DriverError if the compiler does not start, or if nothing can be loaded from the folder.
   """
-  # a library is found by its path: never two of the same
+  # the loader identifies a library by its path, so no path is used twice
   paths = [os.path.join(folder, f"{len(flags)}.{k}.so") for k in range(len(texts))]
   runs: list[subprocess.Popen[bytes]] = []
   try:
@@ -141,7 +144,7 @@ def run_compilers(command: tuple[str, ...], flags: tuple[str, ...], texts: Seque
   except OSError as error:
     raise DriverError(f"starting {command[0]}: {error.strerror}; name a working compiler in CC") from error
   finally:
-    for run in runs:  # after an interrupt they are still at work
+    for run in runs:  # after an interrupt they still run
       if run.poll() is None: run.kill()
       run.__exit__(None, None, None)
   return [load_library(path) if run.returncode == 0 else "\n".join([f"(exit status {run.returncode}):", *lines])
@@ -154,18 +157,17 @@ def load_library(path: str) -> ctypes.CDLL:
       f"loading {path}: {error}; if the folder is mounted noexec, set TMPDIR to one that is not") from error
 
 def compile_loop(command: tuple[str, ...]) -> CompiledLoop:
-  """The worker loop in C."""
+  """Compile the worker loop in C."""
   return CompiledLoop(addresses(command, [Source("ring", loop_source().encode())])[0])
 
 def address_of(library: ctypes.CDLL, name: str, shown: str) -> int:
-  """Where a function is. Raises CompileError if there is none of that name; `shown` is what its source calls it."""
+  """Return the address of a function. Raises CompileError if there is none; `shown` is its name in the source."""
   try: return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
   except AttributeError:
     raise CompileError(f"the C source has no function {shown}; a kernel's function is named as its Code") from None
 
 class ClangDevice(HostDevice):
-  """Compiles each source once in a process, also if the device is opened again. processor: what it runs on, where that
-  is known."""
+  """Compile each source once in a process, also if the device is opened again. processor: the CPU, if it is known."""
   def __init__(self, name: str, command: tuple[str, ...], loop: Loop, threads: int | None = None,
                processor: Processor | None = None):
     self.command, self.processor = command, processor
@@ -181,7 +183,7 @@ class ClangDevice(HostDevice):
     return Program(code, addresses(self.command, [Source(code.name, code.text)])[0])
 
   def load_all(self, codes: Sequence[Code]) -> list[Program]:
-    """As `load`, with few runs of the compiler for all of them. Code that is refused is told by `load`."""
+    """Load several kernels with few runs of the compiler. A later `load` reports refused Code."""
     addresses(self.command, [Source(code.name, code.text) for code in codes if code.arch == "c"])
     return super().load_all(codes)
 
@@ -191,7 +193,7 @@ class ClangDevice(HostDevice):
                                                  "local_bytes": self.processor.local_bytes}
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> ClangDevice:
-  """Open the device. Raises DeviceError where there is no C compiler."""
+  """Open the device. Raises DeviceError if there is no C compiler."""
   command = find_compiler()
   loop: Loop
   try: loop, found = MachineLoop(runtime), processor(runtime)

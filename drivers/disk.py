@@ -1,9 +1,9 @@
-"""The devices DISK:/path: the bytes of one file as memory. They keep and give bytes, and compute nothing.
+"""The devices DISK:/path: the bytes of one file as memory. They store bytes and compute nothing.
 
-Nothing is mapped into memory: what is wanted is read when it is wanted, straight to where it goes, so that a file that
-becomes shorter under a tensor gives an error and not a signal. An open file stays the one that was opened: who replaces
-it under its name (as `safe_save` does) disturbs nobody. Files are read only, unless the Buffer was made with
-`BufferOptions(writable=True)`; then the file is made, and made long enough, at the first write.
+Nothing is mapped into memory. Bytes are read on demand, directly to their destination. So a file that shrinks under a
+tensor gives an error and not a signal. An open file stays the same file: replacing it under its name (as `safe_save`
+does) disturbs no reader. Files are read only, unless the Buffer has `BufferOptions(writable=True)`. Then the first
+write creates the file and extends it.
 """
 from __future__ import annotations
 import errno
@@ -19,14 +19,14 @@ from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
 
 _opening = threading.Lock()
-_MOST_AT_ONCE = 1 << 30  # bytes of one call; Linux does at most 2 GiB - 4 KiB
+_MOST_AT_ONCE = 1 << 30  # bytes of one call; Linux transfers at most 2 GiB - 4 KiB
 
 def open(path: str, runtime: Callable[[str], Code]) -> Compiled:
-  """The device of one file, which need not exist before it is read."""
+  """Open the device of one file, which need not exist before it is read."""
   return DiskDevice(path)
 
 class File:
-  """One file, opened when first needed. size: bytes that its owner may use. Closed when nobody refers to it."""
+  """One file, opened at first use. size: bytes that its owner may use. Closed with the last reference."""
   __slots__ = ("path", "size", "writable", "_descriptor")
 
   def __init__(self, path: str, size: int, writable: bool):
@@ -37,12 +37,12 @@ class File:
     if self._descriptor >= 0: os.close(self._descriptor)
 
   def opened(self, make: bool = False) -> int:
-    """Its descriptor. make: it is made if it is not there, and made long enough.
+    """Return its descriptor. make: create and extend the file if necessary.
 
     Raises MissingFileError, ArgumentError, DriverError.
     """
     if self._descriptor < 0:
-      with _opening:   # two threads open it once
+      with _opening:   # two threads must not open it twice
         if self._descriptor < 0: self._descriptor = self._open(make)
     if make and os.fstat(self._descriptor).st_size < self.size:
       try: os.ftruncate(self._descriptor, self.size)
@@ -65,11 +65,11 @@ class File:
     return DriverError(f"opening {self.path}: {error.strerror}; check its permissions, and those of its folder")
 
   def length(self) -> int:
-    """Its bytes now."""
+    """Return its current bytes."""
     return os.fstat(self.opened()).st_size
 
   def read(self, offset: int, dest: memoryview) -> None:
-    """Fill dest. Raises FileFormatError if the file ends before."""
+    """Fill dest. Raises FileFormatError if the file ends early."""
     file, done = self.opened(), 0
     while done < dest.nbytes:
       try: count = _read_at(file, dest[done:done + _MOST_AT_ONCE], offset + done)
@@ -83,7 +83,7 @@ class File:
   def write(self, offset: int, source: memoryview) -> None:
     """Overwrite a part.
 
-    Raises DeviceError for a file that was not opened to be written, DriverError if it cannot be.
+    Raises DeviceError for a file that was not opened for writing, DriverError if writing fails.
     """
     if not self.writable:
       raise DeviceError(f"{self.path} is open for reading only; to write to it, use Tensor.empty(n, "
@@ -100,7 +100,8 @@ if hasattr(os, "preadv"):
     return os.pwritev(descriptor, [source], offset)
 else:
   import io
-  _position = threading.Lock()  # where there is no read at a place, a descriptor has one position for all threads
+  # for systems without reads at a position: there a descriptor has one position for all threads
+  _position = threading.Lock()
 
   def _read_at(descriptor: int, dest: memoryview, offset: int) -> int:
     with _position, io.FileIO(descriptor, "rb", closefd=False) as file:
@@ -113,12 +114,12 @@ else:
       return file.write(source)
 
 class Part(NamedTuple):
-  """An opaque buffer: a file from a byte on."""
+  """An opaque buffer: a file from an offset on."""
   file: File
   begin: int
 
 class DiskAllocator(Allocator):
-  """Memory that is a file: it has contents before anybody writes, and takes no memory of the host."""
+  """Memory that is a file: it has contents before the first write, and takes no memory of the host."""
   def __init__(self, device: DiskDevice, path: str):
     super().__init__(device.name)
     self.device, self.path, self.lasting = device, path, True   # the device lives as long as its buffers

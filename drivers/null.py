@@ -1,7 +1,7 @@
-"""The NULL device: allocates nothing and runs nothing, so that what is left to measure is schedule and compile. Reading
+"""The NULL device: it allocates nothing and runs nothing, so that a measurement has only schedule and compile. Reading
 from it is an error.
 
-arch: what kernels are compiled for: NULL_ARCH, "python" by default, e.g. "x86_64:avx2".
+arch: the target of kernels: NULL_ARCH, "python" by default, e.g. "x86_64:avx2".
 """
 from __future__ import annotations
 import time
@@ -14,7 +14,7 @@ from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
-  """The device NULL, or NULL:1, ..."""
+  """Open the device NULL, or NULL:1, ..."""
   return NullDevice(f"NULL:{ordinal}" if ordinal else "NULL")
 
 class NullMemory:
@@ -23,7 +23,7 @@ class NullMemory:
   def __init__(self, size: int): self.size = size
 
 class NullAllocator(Allocator):
-  """Hands out sizes."""
+  """An allocator that returns sizes."""
   def _alloc(self, size: int) -> NullMemory: return NullMemory(size)
   def _copyin(self, dest: NullMemory, src: memoryview) -> None: pass
   def _copyout(self, dest: memoryview, src: NullMemory) -> None:
@@ -33,7 +33,7 @@ class NullAllocator(Allocator):
   def offset(self, opaque: NullMemory, size: int, offset: int) -> NullMemory: return NullMemory(size)
 
 class NullRecording:
-  """Launches that are never run."""
+  """Launches that never run."""
   def __init__(self, launches: int): self.launches = launches
   def patch(self, launch: int, position: int, value: Any) -> None: pass
   def patch_grid(self, launch: int, grid: int) -> None: pass
@@ -41,7 +41,7 @@ class NullRecording:
   def submit_timed(self) -> list[tuple[int, int]]: return [(time.perf_counter_ns(),) * 2] * self.launches
 
 class NullDevice(Compiled):
-  """Accepts everything."""
+  """A device that accepts everything."""
   def __init__(self, name: str): super().__init__(name, NullAllocator(name), arch=getenv("NULL_ARCH", "python"))
 
   def load(self, code: Code) -> Code: return code

@@ -1,8 +1,8 @@
 """The PYTHON device: kernels are Python functions (codegen/render/python.py writes them), memory is bytearrays, and a
 launch is a call.
 
-For machines without an assembler here and without a C compiler, and the oracle that the other devices are tested
-against.
+It serves machines without an assembler here and without a C compiler. It is also the oracle for tests of the other
+devices.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -16,12 +16,12 @@ from tinyhw.machine.ir.code import Code
 Kernel = Callable[[Sequence[Any], Sequence[int], int, int], None]
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
-  """The device PYTHON, or PYTHON:1, ...: independent ones as many as you like."""
+  """Open the device PYTHON, or PYTHON:1, ...; there may be any count of independent ones."""
   name = f"PYTHON:{ordinal}" if ordinal else "PYTHON"
   return Compiled(name, PythonAllocator(name), ["python"], runtime=load)
 
 class PythonAllocator(Allocator):
-  """Opaque buffers are memoryviews of bytes; a part of one is a slice."""
+  """Opaque buffers are memoryviews of bytes. A part of one is a slice."""
   def _alloc(self, size: int) -> memoryview | None:
     try: return memoryview(bytearray(size))
     except (MemoryError, OverflowError): return None
@@ -32,11 +32,11 @@ class PythonAllocator(Allocator):
   def as_memoryview(self, opaque: memoryview) -> memoryview: return opaque
 
   def external(self, address: int, size: int) -> memoryview:
-    from ctypes import c_uint8  # this device needs ctypes for nothing else
+    from ctypes import c_uint8  # only this function needs ctypes
     return memoryview((c_uint8 * size).from_address(address)).cast("B")
 
 def load(code: Code) -> Kernel:
-  """The function of Code whose text is Python source. Raises DeviceError for Code of another arch."""
+  """Return the function of Code whose text is Python source. Raises DeviceError for Code of another arch."""
   if code.arch != "python":
     raise DeviceError(f"the PYTHON device runs Python source, and {code.name} is code for {code.arch}; compile it for "
                       f"arch python")

@@ -1,18 +1,18 @@
 """The AMD device: GPUs driven through the Linux kernel's compute driver (KFD), without ROCm.
 
-| file | what it owns |
+| file | content |
 |---|---|
-| topology.py | which GPUs there are, what distinguishes chips, sizes that the kernel wants |
+| topology.py | the GPUs of the computer, the differences between chips, sizes that the kernel requires |
 | kfd.py | /dev/kfd, render nodes, address space, allocations |
 | events.py | interrupts to sleep for, and faults |
-| queue.py, aql.py, sdma.py | the hardware's queues: PM4, AQL with PM4 in it, copies |
+| queue.py, aql.py, sdma.py | the hardware's queues: PM4, AQL that contains PM4, copies |
 | commands.py | PM4 as words |
 | launch.py | the registers and packets of a launch |
 | device.py | one GPU |
-| faults.py | what KFD's faults mean, in words |
-| selftest/ | what `python3 -m tinyhw selftest AMD` asks |
+| faults.py | KFD's faults in words |
+| selftest/ | the checks of `python3 -m tinyhw selftest AMD` |
 
-What is not AMD's own is in drivers/gpu.
+Code that is not specific to AMD is in drivers/gpu.
 """
 from __future__ import annotations
 import sys
@@ -26,7 +26,7 @@ from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> AMDDevice:
-  """Open GPU number `ordinal` of the topology. Raises DeviceError or DriverError, which say what to do."""
+  """Open GPU number `ordinal` of the topology. Raises DeviceError or DriverError, which tell what to do."""
   if sys.platform != "linux":
     raise DeviceError("AMD GPUs are driven through the Linux kernel; use another device on this system")
   box = machine()

@@ -1,8 +1,8 @@
-"""AQL queues, for GPUs that show several compute dies as one: the only kind of queue that all dies read.
+"""AQL queues, for GPUs that present several compute dies as one. No other kind of queue is read by all dies.
 
-Its packets are of 64 bytes; those used here are vendor packets that send every die to an indirect buffer of PM4.
-Source: ROCm, hsa.h, amd_hsa_queue.h and amd_gpu_pm4.h. Each packet has the barrier bit, so all dies have done with one
-before any begins the next.
+Packets have 64 bytes. Those used here are vendor packets that send every die to an indirect buffer of PM4.
+Source: ROCm, hsa.h, amd_hsa_queue.h and amd_gpu_pm4.h. Each packet has the barrier bit, so all dies finish a packet
+before any die begins the next.
 """
 from __future__ import annotations
 import ctypes
@@ -35,7 +35,7 @@ class PacketRing(Ring):
 class AqlQueue(Queue):
   """A compute queue of all dies of a GPU.
 
-  Its pointers count packets; the doorbell is told the index of the last one.
+  Its pointers count packets. The doorbell receives the index of the last packet.
   """
   name = "compute"
   kind = kfd_ioctl.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL
@@ -44,7 +44,7 @@ class AqlQueue(Queue):
     return struct.pack(f"<I{hsa.PACKET_BYTES - 4}x", INVALID) * (size // hsa.PACKET_BYTES)
 
   def descriptor(self) -> bytes:
-    """The command processor finds its queue by the read pointer's address."""
+    """Return the queue descriptor. The command processor derives its address from that of the read pointer."""
     gpu = self.owner.gpu
     queue = hsa.Queue(base_address=self.memory.address, size=self.memory.size // hsa.PACKET_BYTES,
                       max_cu_id=gpu.compute_units * gpu.xccs - 1,
@@ -61,7 +61,7 @@ class AqlQueue(Queue):
   def doorbell_value(self, written: int) -> int: return written // WORDS - 1
 
   def put(self, *pieces: list[int] | Indirect) -> None:
-    """Append commands, in order: words are copied to memory that all dies read."""
+    """Append commands, in order. Words are copied to memory that all dies read."""
     transient, joined = self.owner.transient, list[int]()
     for piece in (*pieces, None):
       if isinstance(piece, list):
@@ -77,6 +77,6 @@ class AqlQueue(Queue):
     self.ring.put(list((ctypes.c_uint32 * WORDS).from_buffer_copy(packet)))
 
   def recent(self) -> list[str]:
-    """The packets before and at the place that the hardware reads, as text."""
+    """Return the packets around the read position of the hardware, as text."""
     words = self.ring.recent(2 * WORDS)
     return [line for start in range(1, len(words), WORDS) for line in show_packets(self.owner, words[start:start + 4])]

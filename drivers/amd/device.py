@@ -1,6 +1,6 @@
-"""One AMD GPU: what drivers/gpu/device.py wants to know of it.
+"""One AMD GPU: the subclass of drivers/gpu/device.py.
 
-KFD, events, PM4 or AQL for compute, SDMA for copies, scratch memory of waves.
+It has KFD, events, PM4 or AQL for compute, SDMA for copies, and scratch memory of waves.
 """
 from __future__ import annotations
 import contextlib
@@ -35,8 +35,9 @@ class AMDDevice(GpuDevice):
   def __init__(self, name: str, kfd: Kfd, gpu: Gpu):
     super().__init__(name, kfd.box)
     self.kfd, self.gpu = kfd, gpu
-    self.scratch: tuple[Memory, int, int, int] | None = None                      # with what Commands.scratch wants
-    self.scratch_lane = 0                                                         # bytes of a lane
+    # the memory and the other arguments of Commands.scratch
+    self.scratch: tuple[Memory, int, int, int] | None = None
+    self.scratch_lane = 0                                                         # of a lane, in bytes
     self.doorbell_pages: Mapping | None = None
     with contextlib.ExitStack() as undo:
       undo.callback(self.give_back)
@@ -67,7 +68,7 @@ class AMDDevice(GpuDevice):
   def share(self, memory: Memory) -> None: self.kfd.share(memory, self.gpu)
 
   def reserve_scratch(self, lane_bytes: int) -> None:
-    """Have so many bytes for each lane that can run at once."""
+    """Reserve scratch memory of `lane_bytes` for each lane that can run at once."""
     with self.lock:
       if lane_bytes <= self.scratch_lane: return
       chip, gpu = self.gpu.chip, self.gpu
@@ -81,7 +82,7 @@ class AMDDevice(GpuDevice):
       if old is not None: self.release(old[0], self.mark())
 
   def doorbells(self, offset: int) -> Mapping:
-    """The GPU's doorbells, which all its queues in this process share."""
+    """Return the GPU's doorbells, which all its queues in this process share."""
     if self.doorbell_pages is None: self.doorbell_pages = self.kfd.doorbells(offset)
     return self.doorbell_pages
 
@@ -100,13 +101,13 @@ class AMDDevice(GpuDevice):
 
   @property
   def event(self) -> tuple[int, int]:
-    """What a queue signals when a submission is done."""
+    """Return the event that a queue signals at the end of a submission."""
     return self.events.mailbox, self.events.number
 
   # **** work ****
 
   def commands(self) -> Commands:
-    """An empty list of commands for the compute queue."""
+    """Return an empty list of commands for the compute queue."""
     return Commands(self.gpu, self.meeting if self.gpu.xccs > 1 else None)
 
   def enqueue(self, pieces: Sequence[list[int] | Indirect], work: Sequence[Work], what: Touched = EVERYTHING) -> Mark:
@@ -144,7 +145,7 @@ class AMDDevice(GpuDevice):
 
   def facts(self) -> dict[str, Any]:
     gpu, version = self.gpu, ".".join(map(str, self.kfd.version))
-    # kernels are compiled for them, so only where they are known
+    # kernels are compiled for the caches, if their sizes are known
     caches = {"cache_bytes": gpu.caches} if all(gpu.caches[:2]) else {}
     units = f"{gpu.compute_units} compute units" + (f" on each of {gpu.xccs} dies" if gpu.xccs > 1 else "")
     return {"arch": self.arch, "processor": f"{gpu.chip.arch}, {units}", **caches,

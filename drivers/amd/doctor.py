@@ -1,8 +1,7 @@
-"""Why an AMD GPU cannot be driven here, in the order in which it would be noticed:
-`python3 -m tinyhw doctor --device AMD`.
+"""Reasons why an AMD GPU cannot be driven here, in the order in which a user meets them: `python3 -m tinyhw doctor
+--device AMD`.
 
-Each thing is looked at by itself, so that one answer names all that is to be done, not only what the driver would
-refuse first.
+Each check is independent, so that one run lists all necessary steps. The driver would stop at the first one.
 """
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ AMD = Vendor("AMD", "AMD", pci=0x1002, module="amdgpu", control=KFD, log="amdgpu
              container="--device=/dev/kfd --device=/dev/dri")
 
 def diagnose(ordinal: int) -> list[Finding]:
-  """What is found about GPU number `ordinal`. Looks only; /dev/kfd stays open, since a process opens it once."""
+  """Return the findings about GPU number `ordinal`. Only reads. /dev/kfd stays open, since a process opens it once."""
   box = machine()
   found = begin(box, AMD)
   if found[-1].state == PROBLEM: return found
@@ -42,7 +41,7 @@ def _chip(gpu: Gpu) -> Finding:
                  "use another device; to add a chip is a row in drivers/amd/topology.py, if its generation is there")
 
 def _driven(box: Box, ordinal: int) -> Finding:
-  """What else the driver insists on."""
+  """Return further requirements of the driver."""
   try: choose(box, ordinal)
   except TinyError as error: return refused("driver", error)
   return Finding("driver", OK, "all that it needs is told by the topology")
@@ -53,7 +52,7 @@ def _interface(box: Box) -> Finding:
   return Finding("interface", OK, f"the kernel's compute driver has {version[0]}.{version[1]}")
 
 def _window(gpu: Gpu) -> Finding:
-  """Is all of the GPU's memory behind the PCI window?"""
+  """Check that all of the GPU's memory is visible through the PCI window."""
   total, seen = (show_bytes(number).split(" (")[0] for number in (gpu.vram_bytes, gpu.visible_bytes))
   if gpu.visible_bytes >= gpu.vram_bytes:
     return Finding("PCI window", OK, f"the processor sees all {total} of the GPU's memory")

@@ -1,8 +1,7 @@
-"""Events: how a process sleeps until its GPUs have done something, and how it learns of their faults. Source: Linux,
-kfd_events.c.
+"""Events: how a process sleeps until its GPUs signal, and how it learns of their faults. Source: Linux, kfd_events.c.
 
-A GPU signals event n by writing n into slot n of the event page, and by an interrupt that carries n. The page is one
-for the process: the memory of the first GPU that has events, which the others see too.
+A GPU signals event n by writing n into slot n of the event page, and by an interrupt that carries n. The process has
+one page. It lies in memory of the first GPU with events, and the other GPUs map it too.
 """
 from __future__ import annotations
 import contextlib
@@ -32,8 +31,7 @@ class HardwareFault(NamedTuple):
   memory_lost: bool
 
 class Events:
-  """The events of one GPU: its queues signal `number`, through `mailbox`, when something is done; faults come by
-  themselves."""
+  """The events of one GPU. Its queues signal `number` through `mailbox`. Faults have events of their own."""
   def __init__(self, kfd: Kfd, gpu: Gpu):
     self.kfd, self.gpu = kfd, gpu
     with contextlib.ExitStack() as undo:
@@ -46,7 +44,7 @@ class Events:
       self.undo = undo.pop_all()
 
   def _page(self) -> Reserved:
-    """The process's page, visible to this GPU."""
+    """Return the process's page, visible to this GPU."""
     page = self.kfd.event_page
     if page is None: page = self.kfd.event_page = self.kfd.allocate(self.gpu, PAGE_BYTES, HOST, "event page")
     else: self.kfd.share(page, self.gpu)
@@ -61,8 +59,7 @@ class Events:
     return request
 
   def wait(self, timeout_ms: int) -> MemoryFault | HardwareFault | None:
-    """Sleep until the queues signal something, or a fault happens, which is returned; else None after timeout_ms at
-    most."""
+    """Sleep until a queue signals, for timeout_ms at most. Return a fault if one happened, else None."""
     waited = (kfd_ioctl.EventData * 3)()
     for data, number in zip(waited, (self.number, self.memory_fault, self.hardware_fault)): data.event_id = number
     self.kfd.node.ioctl(kfd_ioctl.WaitEvents(events_ptr=ctypes.addressof(waited), num_events=len(waited),
@@ -79,5 +76,5 @@ class Events:
     return None
 
   def close(self) -> None:
-    """Give the events back. A second call does nothing."""
+    """Free the events. A second call does nothing."""
     self.undo.close()

@@ -1,4 +1,4 @@
-"""What a fault that KFD reports means, in words."""
+"""KFD's fault reports in words."""
 from __future__ import annotations
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ from tinyhw.drivers.gpu.reports import place
 if TYPE_CHECKING: from tinyhw.drivers.amd.device import AMDDevice
 
 def explain(device: AMDDevice, fault: MemoryFault | HardwareFault) -> str:
-  """A fault as the end of a sentence that begins with the device's name."""
+  """Describe a fault by the end of a sentence that begins with the device's name."""
   if isinstance(fault, HardwareFault):
     cause = "of an uncorrectable memory error" if fault.ecc else "it did not respond to this program or to another one"
     kept = "; what was in its memory is gone" if fault.memory_lost else ""

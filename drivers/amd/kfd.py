@@ -1,8 +1,8 @@
 """The process's connection to the kernel's compute driver: /dev/kfd, the render nodes of the GPUs in use, and their
 memory.
 
-KFD knows one address space per process and GPU, bound to the first render node that the process shows it, for as long
-as the process lives. So there is one `Kfd` for a computer, it keeps what it has opened, and devices that are closed and
+KFD knows one address space per process and GPU. It belongs to the first render node that the process passes, as long as
+the process lives. So there is one `Kfd` for a computer. It keeps what it has opened, and devices that are closed and
 opened again find it. Source: Linux, kfd_chardev.c.
 """
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tinyhw.drivers.linux.files import (PAGE, PROT_NONE, RESERVED, Box, HostMapp
 from tinyhw.errors import DeviceError
 
 OLDEST = (1, 11)          # the oldest interface whose structures were compared with ours
-# From here on the process has its settings for debuggers made anew. For KFD they are those of a new process with and
-# without the call (mode_mask 0 is its runtime_disable); but firmware that schedules processes (MES, from GC 11 on) is
-# told them by it, and may still have those of a process
-# that has ended. Source: Linux, kfd_chardev.c, kfd_process.c, kfd_debug.c.  guess: without the call all goes well
+# From this version on, the process resets its debugger settings. For KFD the settings are those of a new process with
+# and without the call (mode_mask 0 is its runtime_disable). But firmware that schedules processes (MES, from GC 11 on)
+# learns them by this call, and may still have those of an ended process. Source: Linux, kfd_chardev.c, kfd_process.c,
+# kfd_debug.c. guess: it works without the call
 RUNTIME_ENABLE = (1, 14)
 DOORBELL_BYTES = 8192     # of a GPU's doorbells in a process: 1024 of 8 bytes
 ADVICE = {
@@ -47,7 +47,7 @@ ADVICE = {
 _F = kfd_ioctl
 
 class Kind:
-  """What memory is: flags of AllocMemoryOfGpu, and whether the processor sees it."""
+  """A kind of memory: flags of AllocMemoryOfGpu, and whether the processor sees it."""
   def __init__(self, name: str, flags: int, visible: bool):
     self.name, self.flags, self.visible = name, flags, visible
   def __repr__(self) -> str: return self.name
@@ -55,7 +55,7 @@ class Kind:
 _ALL = _F.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE | _F.KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE
 VRAM = Kind("VRAM", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_VRAM, visible=False)
 CODE = Kind("VRAM for code", VRAM.flags | _F.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE, visible=False)
-# Memory of the host that both sides see at once: no cache of the GPU keeps it, the processor's are snooped. For rings,
+# Host memory that both sides see at once: no GPU cache keeps it, and the processor's caches are snooped. For rings,
 # commands, arguments, signals.
 HOST = Kind("host memory", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_GTT | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT
             | _F.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED |
@@ -64,28 +64,28 @@ USER = Kind("memory of the program", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR |
             visible=False)
 
 class Reserved(Memory):
-  """Memory at addresses of the process that are reserved for it. seen_by: gpu_ids."""
+  """Memory at reserved addresses of the process. seen_by: gpu_ids."""
   def __init__(self, kind: Kind, address: int, size: int, label: str, returns: Returns, handle: int,
                reserved: HostMapping):
     super().__init__(kind, address, size, label, returns, handle)
     self.reserved = reserved
 
   def abandon(self) -> None:
-    """Give back what the process has of it; the kernel keeps the rest until the process ends."""
+    """Free the process's part of it. The kernel keeps the rest until the process ends."""
     self.returns.steps.clear()
     if self.found is not None: self.found.close()
     self.reserved.close()
 
 class Kfd:
-  """/dev/kfd of this process. The caller of each method owns what it returns."""
+  """/dev/kfd of this process. The caller of each method owns the result."""
   def __init__(self, box: Box):
     self.box = box
-    self.renders: dict[int, Node] = {}     # by gpu_id; kept until the end, see above
-    self.kept: dict[int, Any] = {}         # by gpu_id: what a device that was closed leaves to the next one (device.py)
-    self.event_page: Reserved | None = None  # also until the end: the kernel takes one page of events from a process,
-                                             # and does not let go of it
+    self.renders: dict[int, Node] = {}     # by gpu_id; kept until the process ends, see the top of the file
+    self.kept: dict[int, Any] = {}         # by gpu_id: state that a closed device leaves to the next one (device.py)
+    # kept until the process ends: the kernel takes one page of events from a process, and never releases it
+    self.event_page: Reserved | None = None
     self.events_begun = False
-    self.unreturned = Unreturned()         # what the kernel refused to take back
+    self.unreturned = Unreturned()         # resources that the kernel refused to take back
     with contextlib.ExitStack() as undo:
       self.node = Node(box, KFD, ADVICE)
       undo.callback(self.node.close)
@@ -100,7 +100,7 @@ class Kfd:
       undo.pop_all()
 
   def acquire(self, gpu: Gpu) -> None:
-    """Open the GPU's render node and bind its address space to this process. Once done it stays."""
+    """Open the GPU's render node and bind its address space to this process. The binding is permanent."""
     if gpu.gpu_id in self.renders: return
     render = Node(self.box, gpu.render_node, ADVICE)
     try: self.node.ioctl(kfd_ioctl.AcquireVm(drm_fd=render.fileno(), gpu_id=gpu.gpu_id))
@@ -110,20 +110,19 @@ class Kfd:
     self.renders[gpu.gpu_id] = render
 
   def allocate(self, gpu: Gpu, size: int, kind: Kind, label: str, host: int = 0) -> Reserved:
-    """Memory of `size` bytes (rounded up to pages) that the GPU sees. Source: kfd_ioctl.h,
+    """Allocate `size` bytes (rounded up to pages) that the GPU sees. Source: kfd_ioctl.h,
     AMDKFD_IOC_ALLOC_MEMORY_OF_GPU.
 
-    Its address is a free one of the process, at a huge page for what fills one; nothing lies on the page behind it.
-    Contents are undefined.
-    host: for USER memory, where the program's pages are. The GPU sees them at another address, so that a page may be
-    used twice. Raises Refused, with errno ENOMEM where there is no memory.
+    Its address is free in the process, and at a huge page if it fills one. The page after it stays unused. Contents are
+    undefined. host: for USER memory, the address of the program's pages. The GPU sees them at another address, so that
+    a page may be used twice. Raises Refused, with errno ENOMEM if there is no memory.
     """
     self.unreturned.offer_again()
     size = -(-size // PAGE) * PAGE
     returns = Returns(self.unreturned)
     try:
       step = HUGE_PAGE if size >= HUGE_PAGE else PAGE
-      try: reserved = map_memory(size + step, prot=PROT_NONE, flags=RESERVED)  # a page at least stays unused behind it
+      try: reserved = map_memory(size + step, prot=PROT_NONE, flags=RESERVED)  # at least one page after it stays unused
       except OSError as error: raise refusal(f"reserving {size:#x} bytes of addresses", error) from error
       returns.add(reserved.close)
       address = -(-reserved.address // step) * step
@@ -138,12 +137,12 @@ class Kfd:
         memory.found = self.renders[gpu.gpu_id].mmap(size, request.mmap_offset, address)
         returns.add(memory.found.close)
     except BaseException:
-      with contextlib.suppress(Refused): returns.close()  # the first error is the one that is told
+      with contextlib.suppress(Refused): returns.close()  # report the first error
       raise
     return memory
 
   def share(self, memory: Memory, gpu: Gpu) -> None:
-    """Let a GPU see memory, at the same address; of another GPU too. Raises Refused where it cannot."""
+    """Map memory, also that of another GPU, for a GPU at the same address. Raises Refused if the GPU cannot see it."""
     if gpu.gpu_id in memory.seen_by: return
     ids = (ctypes.c_uint32 * 1)(gpu.gpu_id)
     self.node.ioctl(kfd_ioctl.MapMemoryToGpu(handle=memory.handle, device_ids_array_ptr=ctypes.addressof(ids),
@@ -151,7 +150,7 @@ class Kfd:
     memory.seen_by.append(gpu.gpu_id)
 
   def unshare(self, memory: Memory) -> None:
-    """No GPU sees the memory any more."""
+    """Unmap the memory from all GPUs."""
     if not memory.seen_by: return
     ids = (ctypes.c_uint32 * len(memory.seen_by))(*memory.seen_by)
     self.node.ioctl(kfd_ioctl.UnmapMemoryFromGpu(handle=memory.handle, device_ids_array_ptr=ctypes.addressof(ids),
@@ -159,7 +158,7 @@ class Kfd:
     memory.seen_by.clear()
 
   def doorbells(self, offset: int) -> Mapping:
-    """The page pair of a GPU's doorbells in this process, from the doorbell_offset of one of its queues."""
+    """Return the two pages of a GPU's doorbells in this process, from the doorbell_offset of one of its queues."""
     return self.node.mmap(DOORBELL_BYTES, offset & ~(DOORBELL_BYTES - 1))
 
   def close(self) -> None:
@@ -176,19 +175,19 @@ class Kfd:
 _connections: dict[int, Kfd] = {}
 
 def connect(box: Box) -> Kfd:
-  """The connection of this process; made when first asked for."""
+  """Return the connection of this process, made at the first call."""
   found = _connections.get(id(box))
-  if found is None: found = _connections[id(box)] = Kfd(box)  # it holds the box, so the id stays its own
+  if found is None: found = _connections[id(box)] = Kfd(box)  # it holds the box, so the id stays unique
   return found
 
 def forget(box: Box) -> None:
-  """Close the connection: for tests, which make computers of their own."""
+  """Close the connection, for tests that make computers of their own."""
   found = _connections.pop(id(box), None)
   if found is not None: found.close()
 
 def leave(box: Box) -> None:
-  """Close the files of the connection and nothing else: in the child of a fork, to which neither they nor memory and
-  queues belong."""
+  """Close the files of the connection and nothing else. For the child of a fork, which owns neither them nor memory and
+  queues."""
   found = _connections.pop(id(box), None)
   if found is None: return
   for node in (*found.renders.values(), found.node): node.close()

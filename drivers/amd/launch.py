@@ -1,8 +1,8 @@
-"""Kernels on an AMD GPU: what the registers of a launch are, and its packets. A Recording is an indirect buffer.
+"""Kernels on an AMD GPU: the registers and packets of a launch. A Recording is an indirect buffer.
 
-A kernel finds the address of its arguments in the first two scalar registers, and the number of its workgroup where
-`topology.Chip` says. The packets are made once for each program; what changes from launch to launch are a few words of
-them.
+A kernel finds the address of its arguments in the first two scalar registers. The number of its workgroup is at the
+position that `topology.Chip` gives. The packets are made once for each program. A launch changes only a few of their
+words.
 """
 from __future__ import annotations
 import struct
@@ -26,14 +26,16 @@ SGPRS_BESIDE = 6          # on GFX9: vcc, flat_scratch and xnack_mask count as u
 def _up(value: int, unit: int) -> int: return -(-value // unit)
 
 class Words(NamedTuple):
-  """The packets of a launch, and which words of them change: the address of the arguments (two words), and the
-  dispatch."""
+  """The packets of a launch, and the positions of the words that change.
+
+  arguments: the address of the arguments, two words. dispatch: the dispatch packet.
+  """
   words: tuple[int, ...]
   arguments: int
   dispatch: int
 
 def registers(code: Code, gpu: Gpu, commands: Commands) -> tuple[int, int, int]:
-  """COMPUTE_PGM_RSRC1, 2 and 3 of a kernel. Raises DeviceError for what the chip has not."""
+  """Return COMPUTE_PGM_RSRC1, 2 and 3 of a kernel. Raises DeviceError if the kernel exceeds a limit of the chip."""
   chip, used, r = gpu.chip, dict(code.registers), commands.gc
   vgprs, agprs, sgprs, wave = used.get("vgpr", 0), used.get("agpr", 0), used.get("sgpr", 0), code.wave or chip.waves[0]
   limits = {"vgpr": (vgprs, 256), "agpr": (agprs, 256 if chip.gc == 9 else 0),
@@ -53,7 +55,7 @@ def registers(code: Code, gpu: Gpu, commands: Commands) -> tuple[int, int, int]:
                                 sgprs=_up(sgprs + SGPRS_BESIDE, 8) - 1,
                                 float_mode=FLOAT_MODE, dx10_clamp=1, ieee_mode=1), second,
             r.COMPUTE_PGM_RSRC3(accum_offset=offset - 1))
-  # priv: waves are saved wrongly without it; as kfdtest has it
+  # without priv, waves are saved incorrectly; as kfdtest has it
   extra = {"dx10_clamp": 1, "ieee_mode": 1, "priv": 1} if chip.gc == 11 else {}
   first = r.COMPUTE_PGM_RSRC1(vgprs=_up(max(vgprs, 1), 8 if wave == 32 else 4) - 1, float_mode=FLOAT_MODE, wgp_mode=1,
                               mem_ordered=1, fwd_progress=1,
@@ -64,7 +66,7 @@ def registers(code: Code, gpu: Gpu, commands: Commands) -> tuple[int, int, int]:
 class Program(Kernel):
   """A kernel in the GPU's memory.
 
-  Its barrier waits for the waves of launches before, and lets loads find what those have written.
+  Its barrier waits for the waves of earlier launches, and makes their writes visible to loads.
   """
   device: AMDDevice
 
@@ -82,7 +84,7 @@ class Program(Kernel):
     self.words_of_launch = len(self.words.words)
 
   def _words(self, commands: Commands, rsrc: tuple[int, int, int], wave: int) -> Words:
-    """The packets of a launch behind its barrier, with arguments at 0 and no workgroups."""
+    """Return the packets of a launch after its barrier, with arguments at 0 and no workgroups."""
     r, start = commands.gc, self.start
     assert start % CODE_ALIGNMENT == 0, f"{self.name}: code begins at a multiple of {CODE_ALIGNMENT}"
     commands.set_registers(r.COMPUTE_PGM_LO, start >> 8 & 0xFFFF_FFFF, start >> 40)

@@ -1,9 +1,9 @@
 """Queues of KFD: their memory, creation and doorbells, and the compute queue that reads PM4. AQL queues are in aql.py,
 copies in sdma.py.
 
-A queue takes pieces of words (`put`), and its ring tells the hardware of them. Memory of queues obeys the rules of
-Linux, amdkfd/kfd_queue.c: the ring, the page of pointers, the end-of-pipe buffer and the area that waves are saved to
-are allocations of their own, of exactly the sizes that it wants.
+A queue takes pieces of words (`put`), and its ring signals them to the hardware. Memory of queues obeys the rules of
+Linux, amdkfd/kfd_queue.c: the ring, the page of pointers, the end-of-pipe buffer and the save area of waves are
+separate allocations, of exactly the sizes that it requires.
 """
 from __future__ import annotations
 import contextlib
@@ -19,14 +19,15 @@ from tinyhw.drivers.gpu.queue import Ring, Transient
 from tinyhw.drivers.linux.files import PAGE, Mapping, Returns, fence
 
 RING_BYTES = 1 << 20
-MOST_SHOWN = 1 << 15                                    # words of an indirect buffer that a report looks through
+MOST_SHOWN = 1 << 15                                    # words of an indirect buffer that a report searches
 EOP_BYTES = 4096
-PRIORITY = 7                                            # of 15; others on the machine may be more important
-WRITE_POINTER: int = hsa.Queue.write_dispatch_id.offset  # in the page of pointers, which is an AQL queue's descriptor
+PRIORITY = 7                                            # of 15; other users of the machine may be more important
+# in the page of pointers, which is an AQL queue's descriptor
+WRITE_POINTER: int = hsa.Queue.write_dispatch_id.offset
 READ_POINTER: int = hsa.Queue.read_dispatch_id.offset
 
 class Owner(Protocol):
-  """What a queue wants of its device."""
+  """The interface of a queue's device."""
   kfd: Kfd
   gpu: Gpu
   transient: Transient
@@ -36,9 +37,9 @@ class Owner(Protocol):
   def words(self, address: int, count: int) -> list[int]: ...
 
 class Queue:
-  """A queue of the kernel's: memory, doorbell, and a ring of words. kind: a KFD_IOC_QUEUE_TYPE.
+  """A queue of the kernel: memory, doorbell, and a ring of words. kind: a KFD_IOC_QUEUE_TYPE.
 
-  Subclasses say what they put into the ring, and what its pointers and its doorbell count: words, bytes or packets.
+  Subclasses define the content of the ring, and the unit of its pointers and its doorbell: words, bytes or packets.
   """
   name = ""
   kind = kfd_ioctl.KFD_IOC_QUEUE_TYPE_COMPUTE
@@ -71,19 +72,19 @@ class Queue:
       self.number = int(request.queue_id)
       destroyed = Returns(owner.kfd.unreturned)
       destroyed.add(lambda: owner.kfd.node.ioctl(kfd_ioctl.DestroyQueue(queue_id=self.number)))
-      for memory in taken: memory.returns.add(destroyed.close)  # the kernel's queue reads it until it is destroyed,
-                                                                # whatever happens
+      # the kernel's queue reads it until it is destroyed, in all cases
+      for memory in taken: memory.returns.add(destroyed.close)
       self.doorbell, self.doorbell_offset = (owner.doorbells(request.doorbell_offset),
                                              request.doorbell_offset & (DOORBELL_BYTES - 1))
       self.undo = undo.pop_all()
     self.ring = self.make_ring(ring_bytes // 4)
 
   def empty_ring(self, size: int) -> bytes:
-    """What the ring holds before anything is written."""
+    """Return the initial content of the ring."""
     return bytes(size)
 
   def descriptor(self) -> bytes:
-    """What the page of pointers holds at first."""
+    """Return the initial content of the page of pointers."""
     return bytes(PAGE)
 
   def make_ring(self, words: int) -> Ring:
@@ -94,35 +95,35 @@ class Queue:
     self.owner.wait_for(done, f"room in the {self.name} queue")
 
   def consumed(self) -> int:
-    """The place in the ring of the next word that the hardware reads."""
+    """Return the position in the ring of the next word that the hardware reads."""
     raise NotImplementedError
 
   def pointer(self, written: int) -> int:
-    """The write pointer, from the number of words written."""
+    """Return the write pointer for a count of written words."""
     return written
 
   def doorbell_value(self, written: int) -> int:
-    """What the doorbell is told."""
+    """Return the value for the doorbell."""
     return self.pointer(written)
 
   def publish(self, written: int) -> None:
-    """Tell the hardware: the write pointer in memory first, then the doorbell."""
+    """Signal the hardware: the write pointer in memory first, then the doorbell."""
     fence()
     self.pointers.store64(WRITE_POINTER, self.pointer(written))
     fence()
     self.doorbell.store64(self.doorbell_offset, self.doorbell_value(written))
 
   def state(self) -> str:
-    """For reports: how far it is."""
+    """Return the progress of the queue, for reports."""
     return (f"{self.name} queue {self.number}: {self.consumed()} of {self.ring.written % self.ring.words} words read "
             f"(modulo {self.ring.words})")
 
   def close(self) -> None:
-    """Destroy the queue and give its memory back. It should have nothing to do any more. A second call does nothing."""
+    """Destroy the queue and free its memory. It should be idle. A second call does nothing."""
     self.undo.close()
 
 class ComputeQueue(Protocol):
-  """A queue for PM4 commands: of this file, or of aql.py."""
+  """A queue for PM4 commands, of this file or of aql.py."""
   name: str
   ring: Ring
   def put(self, *pieces: list[int] | Indirect) -> None: ...
@@ -131,9 +132,9 @@ class ComputeQueue(Protocol):
   def close(self) -> None: ...
 
 class Pm4Queue(Queue):
-  """A ring that is read as PM4.
+  """A ring of PM4 packets.
 
-  Its read pointer has 32 bits, in words, and wraps with the ring; the write pointer counts for ever.
+  Its read pointer has 32 bits, in words, and wraps with the ring. The write pointer never wraps.
   """
   name = "compute"
 
@@ -149,13 +150,13 @@ class Pm4Queue(Queue):
     for start in range(0, len(words), limit): self.ring.put(words[start:start + limit])
 
   def recent(self) -> list[str]:
-    """The packets around the place that the hardware reads, as text."""
+    """Return the packets around the read position of the hardware, as text."""
     return show_packets(self.owner, self.ring.recent(64))
 
 def show_packets(owner: Owner, words: Sequence[int], most: int = 12) -> list[str]:
-  """The last packets of words as text, with the last ones of indirect buffers behind them.
+  """Return the last packets of words as text, each followed by the last packets of its indirect buffer.
 
-  The beginning may lie inside of a packet, so the place is taken from which most words are packets.
+  The words may begin inside of a packet, so the start with the most valid packets is taken.
   """
   table, best = {9: pm4.GFX9, 10: pm4.GFX10}[owner.gpu.chip.packets], list[tuple[pm4.Packet, dict[str, Any]]]()
   for start in range(len(words)):
@@ -165,9 +166,9 @@ def show_packets(owner: Owner, words: Sequence[int], most: int = 12) -> list[str
         packet, fields, size = table.read(words, place)
         found.append((packet, fields))
         place += size
-    except ValueError: pass  # the rest is cut off, or this was no beginning
+    except ValueError: pass  # the rest is cut off, or the start was inside of a packet
     best = max(best, found, key=len)
-    if place == len(words): break    # all that follows are packets
+    if place == len(words): break    # all words from here on are packets
   lines = list[str]()
   for packet, fields in best[-most:]:
     lines.append(f"{packet.name} " + " ".join(f"{name}={_number(value)}" for name, value in fields.items() if value))

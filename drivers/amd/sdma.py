@@ -1,7 +1,7 @@
-"""The copy engine (SDMA): copies of memory in order with the compute queue, and to and from the host through memory
-that both see.
+"""The copy engine (SDMA): copies of memory in order with the compute queue, and to and from the host through shared
+memory.
 
-Packets: autogen/amd/sdma.py. A packet may not cross the end of the ring, so what is left there is filled with NOPs,
+Packets: autogen/amd/sdma.py. A packet may not cross the end of the ring, so the rest of the ring is filled with NOPs,
 which are words of zero.
 """
 from __future__ import annotations
@@ -9,7 +9,7 @@ from tinyhw.autogen.amd import kfd_ioctl, sdma
 from tinyhw.drivers.amd.queue import READ_POINTER, Queue
 from tinyhw.drivers.gpu.queue import Ring
 
-# Bytes of one copy packet, by generation: as far as the count reaches; ROCm stays below 2^22 by 32 bytes on the older
+# Bytes of one copy packet, by generation, as far as the count reaches. ROCm stays below 2^22 by 32 bytes on the older
 # one.
 MOST_BYTES = {4: 0x3FFFE0, 6: 1 << 30, 7: 1 << 30}
 PACKETS = {4: sdma.V4, 6: sdma.V6, 7: sdma.V7}
@@ -43,7 +43,7 @@ class CopyQueue(Queue):
                                              dst_addr=dest + start))
 
   def signal(self, address: int, value: int, event: tuple[int, int]) -> None:
-    """When all before is done, write a 32-bit value, then signal event (mailbox, number)."""
+    """When all earlier commands are done, write a 32-bit value, then signal event (mailbox, number)."""
     uncached = {} if self.generation == 4 else {"mtype": sdma.MTYPE_UC}
     self.ring.put(self.packets.FENCE(addr=address, data=value, **uncached))
     self.ring.put(self.packets.FENCE(addr=event[0], data=event[1], **uncached))

@@ -1,7 +1,6 @@
-"""What sysfs says about AMD's GPUs: which there are, of which kind, and the sizes that the kernel wants for the memory
-of their queues.
+"""AMD's GPUs in sysfs: their kinds, and the sizes that the kernel requires for the memory of their queues.
 
-Reads only. Sources: Linux, uapi/linux/kfd_sysfs.h and drivers/gpu/drm/amd/amdkfd/kfd_queue.c (the formulas of
+Only reads. Sources: Linux, uapi/linux/kfd_sysfs.h and drivers/gpu/drm/amd/amdkfd/kfd_queue.c (the formulas of
 `queue_sizes`).
 """
 from __future__ import annotations
@@ -21,12 +20,12 @@ MAX_LANES = 1024                            # of a workgroup
 
 @dataclass(frozen=True)
 class Chip:
-  """A kind of GPU that this driver knows. gc: the generation of autogen/amd/gc.py; sdma: that of autogen/amd/sdma.py;
-  packets: 9 or 10 of pm4.py.
+  """A kind of GPU that this driver knows.
 
-  user_sgprs: what is set up of scalar registers before a kernel starts; its arguments' address is in the first two.
-  scratch_unit: bytes that sizes of scratch memory are told in. lds_bytes: local memory of a workgroup; lds_step: a
-  multiple of what it is given in, and of 512, in which it is told.
+  gc: the generation of autogen/amd/gc.py. sdma: the generation of autogen/amd/sdma.py. packets: 9 or 10 of pm4.py.
+  user_sgprs: the scalar registers that are set before a kernel starts; the first two hold the address of its arguments.
+  scratch_unit: the unit of scratch sizes, in bytes. lds_bytes: local memory of a workgroup. lds_step: its allocation
+  unit, a multiple of 512, the unit of the register.
   """
   arch: str
   gc: int
@@ -37,14 +36,14 @@ class Chip:
   scratch_unit: int
   lds_bytes: int = 65536
   lds_step: int = 512
-  saved_lds_bytes: int = 65536              # of a compute unit, in the area for saved waves
+  saved_lds_bytes: int = 65536              # of a compute unit, in the save area of waves
   vgpr_bytes: int = 0x60000                 # of a compute unit
 
-# gfx_target_version -> kind. The workgroup's number follows the user SGPRs on 9 and 11; on gfx1100 all of them together
-# must be 16.
+# gfx_target_version -> kind. The workgroup's number follows the user SGPRs on 9 and 11. On gfx1100 their total must be
+# 16.
 CHIPS = {
   90402: Chip("gfx942", gc=9, sdma=4, packets=9, waves=(64,), user_sgprs=2, scratch_unit=1024, vgpr_bytes=0x80000),
-  # guess: LDS_SIZE counts 512 bytes, as on other chips; LLVM says that memory is given in steps of 1280
+  # guess: LDS_SIZE counts 512 bytes, as on other chips. LLVM says that memory is allocated in steps of 1280
   90500: Chip("gfx950", gc=9, sdma=4, packets=9, waves=(64,), user_sgprs=2, scratch_unit=1024, vgpr_bytes=0x80000,
               lds_bytes=160 << 10, lds_step=2560,
               saved_lds_bytes=160 << 10),
@@ -54,20 +53,21 @@ CHIPS = {
 }
 UNKNOWN = Chip("unknown", gc=0, sdma=0, packets=0, waves=(), user_sgprs=0, scratch_unit=1)
 NEEDED = ("simd_count", "simd_per_cu", "array_count", "simd_arrays_per_engine", "drm_render_minor")  # properties
-XCCS = (1, 2, 4, 8)                         # numbers of compute dies that their barrier can count
+XCCS = (1, 2, 4, 8)                         # counts of compute dies that their barrier can handle
 
 class QueueSizes(NamedTuple):
-  """Bytes that a compute queue wants: for its control stack, for a save of all waves on one XCC, and for all of the
-  save area."""
+  """Bytes of a compute queue: its control stack, the saved waves of one XCC, and the whole save area."""
   control_stack: int
   save: int
   total: int
 
 @dataclass(frozen=True)
 class Gpu:
-  """A GPU, as its node of the topology tells. values: the node's properties; caches: bytes of L1, L2, L3; vram_bytes:
-  all of its memory;
-  visible_bytes: what of that the processor can see."""
+  """A GPU, as its node of the topology describes it.
+
+  values: the node's properties. caches: bytes of L1, L2, L3. vram_bytes: all of its memory. visible_bytes: the part
+  that the processor can see.
+  """
   chip: Chip
   node: int
   gpu_id: int
@@ -80,20 +80,19 @@ class Gpu:
   def xccs(self) -> int: return max(1, self.values.get("num_xcc", 1))
   @property
   def compute_units(self) -> int:
-    """Of one XCC."""
+    """The compute units of one XCC."""
     return self.values["simd_count"] // self.values["simd_per_cu"] // self.xccs
   @property
   def shader_engines(self) -> int:
-    """Of one XCC."""
+    """The shader engines of one XCC."""
     return max(1, self.values["array_count"] // self.values["simd_arrays_per_engine"] // self.xccs)
   @property
   def render_node(self) -> str: return f"/dev/dri/renderD{self.values['drm_render_minor']}"
 
   def queue_sizes(self) -> QueueSizes:
-    """What the kernel wants, by its own formulas; newer ones tell two of the numbers."""
+    """Return the sizes that the kernel requires, by its own formulas. Newer kernels report two of the numbers."""
     units, gfx9 = self.compute_units, self.chip.gc == 9
-    # guess: with several dies kernels count the arrays of all of them, which the other bound hides on the chips that
-    # there are
+    # guess: with several dies, kernels count the arrays of all of them. On existing chips the other bound hides this
     waves = (min(units * 40, self.values["array_count"] // self.values["simd_arrays_per_engine"] * 512) if gfx9
              else units * 32)
     control = _aligned(40 + waves * (8 if gfx9 else 12) + 8, PAGE)
@@ -104,17 +103,17 @@ class Gpu:
 def _aligned(size: int, step: int) -> int: return -(-size // step) * step
 
 def read_properties(text: str) -> dict[str, int]:
-  """Lines "name value" as numbers."""
+  """Parse lines "name value" with numbers."""
   return {words[0]: int(words[1]) for line in text.splitlines() if len(words := line.split()) == 2
           and words[1].isdecimal()}
 
 def _folder(box: Box, path: str) -> list[dict[str, int]]:
-  """The properties of path/0, path/1, ...; nothing where there is no such folder."""
+  """Return the properties of path/0, path/1, ...; nothing if there is no such folder."""
   if not box.exists(path): return []
   return [read_properties(box.read_text(f"{path}/{name}/properties")) for name in sorted(box.listdir(path), key=int)]
 
 def gpus(box: Box) -> list[Gpu]:
-  """The GPUs that this process may see, in the topology's order, those of unknown kind included.
+  """Return the GPUs that this process may see, in the topology's order, including those of unknown kind.
 
   Raises OSError if the topology cannot be read.
   """
@@ -123,7 +122,7 @@ def gpus(box: Box) -> list[Gpu]:
     path = f"{NODES}/{name}"
     try: gpu_id, text = int(box.read_text(f"{path}/gpu_id")), box.read_text(f"{path}/properties")
     except OSError as error:
-      if error.errno in (errno.EPERM, errno.EACCES): continue  # a container hides the GPUs that are not its own so
+      if error.errno in (errno.EPERM, errno.EACCES): continue  # a container hides the GPUs of others in this way
       raise
     if gpu_id == 0: continue                                   # a processor
     values, banks = read_properties(text), _folder(box, f"{path}/mem_banks")
@@ -136,13 +135,13 @@ def gpus(box: Box) -> list[Gpu]:
   return found
 
 def version_name(version: int) -> str:
-  """110000 -> gfx1100, as compilers write gfx_target_version."""
+  """Return gfx1100 for 110000, as compilers write gfx_target_version."""
   return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
 
 def choose(box: Box, ordinal: int) -> Gpu:
-  """GPU number `ordinal` of those that there are.
+  """Return GPU number `ordinal`.
 
-  Raises DeviceError that says why there is none, or why it cannot be driven.
+  Raises DeviceError, which tells why there is none, or why it cannot be driven.
   """
   if not box.exists(KFD):
     if EMULATE:

@@ -13,7 +13,7 @@ from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
 
 class CPUDevice(HostDevice):
-  """Owns the pages of the worker loop and of the kernels."""
+  """The owner of the pages of the worker loop and of the kernels."""
   def __init__(self, name: str, arch: str, processor: Processor, loop: MachineLoop, threads: int | None = None):
     self.processor, self.arena = processor, CodeArena()
     super().__init__(name, arch, loop, threads)
@@ -41,7 +41,7 @@ class CPUDevice(HostDevice):
 _processor: Processor | None = None
 
 def processor(runtime: Callable[[str], Code]) -> Processor:
-  """What this machine's CPU is; asked once."""
+  """Return this machine's CPU, detected once."""
   global _processor
   if _processor is None:
     code, arena = runtime("cpuid"), CodeArena(chunk_bytes=4096)
@@ -56,7 +56,7 @@ def processor(runtime: Callable[[str], Code]) -> Processor:
   return _processor
 
 def choose_arch(found: Processor, wanted: str) -> str:
-  """The arch string to compile for: the best, or the one asked for by ARCH.
+  """Return the arch string to compile for: the best, or the value of ARCH.
 
   Raises DeviceError if the processor does not have it.
   """

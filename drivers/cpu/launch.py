@@ -1,6 +1,6 @@
 """Kernels on host threads: loading, launching and recording.
 
-What the CPU and CLANG devices share; they differ in how Code becomes an address.
+The CPU and CLANG devices share this code. They differ in how Code becomes an address.
 """
 from __future__ import annotations
 import struct
@@ -21,9 +21,9 @@ assert list(PACKET) == ["FUNCTION", "ARGUMENTS", "GRID", "SIZE", "CHUNKS",
 _SLOT = struct.Struct("<q")
 
 class Program:
-  """A loaded kernel: where it is and what its arguments look like.
+  """A loaded kernel: its address and the layout of its arguments.
 
-  `owner` is what keeps it in memory, called back when it is garbage.
+  `owner` keeps it in memory and is called back when it is garbage.
   """
   __slots__ = ("name", "address", "buffers", "variables", "packer", "arguments", "arena", "chunk")
 
@@ -72,7 +72,7 @@ class HostRecording:
     self._link()
 
   def _link(self) -> None:
-    """Write the packets: how each grid is cut, and how many chunks are before it."""
+    """Write the packets: the chunks of each grid, and the count of chunks before it."""
     required = 0
     self.parallel = False
     for i, program in enumerate(self.programs):
@@ -84,7 +84,7 @@ class HostRecording:
       required += chunks
 
   def patch(self, launch: int, position: int, value: Memory | int) -> None:
-    """Replace an argument. Raises DeviceError where there is none, or for an int that needs more than 64 bits."""
+    """Replace an argument. Raises DeviceError if there is none, or for an int that needs more than 64 bits."""
     program = self.programs[launch]
     if not 0 <= position < program.buffers + program.variables:
       raise DeviceError(f"kernel {program.name} has {program.buffers + program.variables} arguments; there is no "
@@ -111,7 +111,7 @@ class HostRecording:
     with ring.lock: ring.run(self, self.address, self.launches)
 
   def submit_timed(self) -> list[tuple[int, int]]:
-    """Run the packets one by one, each as a batch of its own that waits for no other: when each began and ended
+    """Run the packets one by one, each as a batch that waits for no other. Return when each began and ended
     (perf_counter_ns)."""
     ring, times = self.device.ring, []
     if self.parallel and not ring.handles: ring.start()
@@ -127,7 +127,7 @@ class HostRecording:
 class HostDevice(Compiled):
   """A device whose kernels run on the worker threads. Subclasses turn Code into a Program."""
   def __init__(self, name: str, arch: str, loop: Loop, threads: int | None = None):
-    # first: a device that fails to open is not to be closed
+    # first: close() must not run for a device that fails to open
     ring = Ring(loop, available_threads() if threads is None else threads)
     super().__init__(name, HostAllocator(name), arch=arch)
     self.loop, self.ring = loop, ring
@@ -146,16 +146,16 @@ class HostDevice(Compiled):
     return program
 
   def submit(self, launches: Sequence[Launch]) -> None:
-    """Run launches in order; returns when they are done.
+    """Run launches in order. Return when they are done.
 
-    One alone, the most frequent case, takes a short way: 1 us of Python.
+    A single launch, the most frequent case, has a fast path: 1 us of Python.
     """
     if len(launches) != 1: return HostRecording(self, launches).submit()
     program, buffers, variables, grid, small, _, _ = launches[0]
     ring = self.ring
     chunks, size = (1, grid) if small or grid <= 1 else split(grid, ring.threads)
     with ring.lock:
-      # a signal handler that comes here meanwhile makes its own
+      # a signal handler that runs meanwhile makes its own
       staging, self.staging = self.staging or Staging(self.staging_bytes), None
       try:
         if len(buffers) != program.buffers or grid < 0: raise explain(launches[0])
@@ -171,7 +171,7 @@ class HostDevice(Compiled):
   def rest(self) -> None: self.ring.stop()
 
   def before_fork(self) -> None:
-    """Stop the workers and let nobody submit: the child begins without threads and with the ring at rest."""
+    """Stop the workers and block submissions. The child begins without threads and with an idle ring."""
     self.ring.lock.acquire()
     self.rest()
 
@@ -190,7 +190,7 @@ class HostDevice(Compiled):
     self.allocator.close()
 
 def explain(launch: Launch) -> DeviceError:
-  """What is wrong with a launch that could not be packed."""
+  """Explain why a launch could not be packed."""
   program = launch.program
   if not isinstance(program, Program):
     return DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")

@@ -1,7 +1,6 @@
-"""The worker loop's code: machine code from the in-repo assembler, or C for processors that this repository has no
-assembler for.
+"""The worker loop's code: machine code from the in-repo assembler, or C for processors without an assembler here.
 
-The algorithm, and why it is right, is in tinyhw/isa/x86/runtime.py.
+tinyhw/isa/x86/runtime.py has the algorithm and the proof that it is correct.
 """
 from __future__ import annotations
 import ctypes
@@ -36,7 +35,7 @@ class MachineLoop:
   def close(self) -> None: self.arena.close(unmap=True)
 
 class CompiledLoop:
-  """The worker loop as a function of a shared object. It stays for the life of the process."""
+  """The worker loop as a function of a shared object. It stays loaded until the process ends."""
   spin = SPIN_NS
 
   def __init__(self, entry: int): self.entry = entry
@@ -240,7 +239,7 @@ void *ring(char *record, char *packets, u64 count) {
 """
 
 def loop_source() -> str:
-  """C source of the function `ring`, with the offsets of autogen/cpu_ring.py as macros."""
+  """Return C source of the function `ring`, with the offsets of autogen/cpu_ring.py as macros."""
   names = {**cpu_ring.PACKET, **cpu_ring.CONTEXT, **cpu_ring.RECORD, "PACKET_BYTES": cpu_ring.PACKET_BYTES,
            "CHUNK_BITS": cpu_ring.CHUNK_BITS}
   lines = [f"#define {name} {value}" for name, value in names.items()]

@@ -1,11 +1,11 @@
 """Host memory: buffers that the CPU computes on, and pages of machine code.
 
-Buffers come from anonymous private mappings and are 64-byte aligned; small ones share a mapping, big ones are aligned
-to huge pages and ask for them. A memoryview of a buffer keeps its mapping alive.
+Buffers come from anonymous private mappings and are 64-byte aligned. Small buffers share a mapping. Big ones are
+aligned to huge pages and ask for them. A memoryview of a buffer keeps its mapping alive.
 
-Code pages are never writable and executable in one moment. Small kernels share pages: on Linux a changed copy of a page
-is moved over the old one, so that adding code never disturbs code that runs. Elsewhere each program has pages of its
-own.
+Code pages are never writable and executable at the same time. Small kernels share pages. On Linux a changed copy of a
+page is moved over the old one, so that adding code never disturbs running code. On other systems each program has pages
+of its own.
 """
 from __future__ import annotations
 import ctypes
@@ -32,19 +32,19 @@ FAILED = ctypes.c_void_p(-1).value   # MAP_FAILED
 IS_WINDOWS = sys.platform == "win32"
 
 def map_private(size: int) -> mmap.mmap:
-  """Zeroed pages, copied on write by a fork. Raises OSError or OverflowError if there is no memory."""
+  """Map zeroed pages, copied on write by a fork. Raises OSError or OverflowError if there is no memory."""
   if IS_WINDOWS: return mmap.mmap(-1, size)
   return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ | mmap.PROT_WRITE)
 
 def address_of(exporter: Any, offset: int = 0) -> int:
-  """The address of writable memory (mmap, bytearray, memoryview).
+  """Return the address of writable memory (mmap, bytearray, memoryview).
 
-  Valid as long as that is neither resized nor closed.
+  It is valid until the memory is resized or closed.
   """
   return ctypes.addressof(ctypes.c_char.from_buffer(exporter, offset))
 
 def memory_limit() -> int | None:
-  """Bytes that this process may have: physical memory or its control group's limit; None if unknown."""
+  """Return the bytes that this process may have: physical memory or its control group's limit; None if unknown."""
   limits = []
   try: limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
   except (AttributeError, ValueError, OSError): pass
@@ -55,7 +55,7 @@ def memory_limit() -> int | None:
   return min(limits) if limits else None
 
 class Memory:
-  """Bytes of host memory: where they are and a view of them. `view` keeps the mapping alive."""
+  """Bytes of host memory: their address and a view of them. `view` keeps the mapping alive."""
   __slots__ = ("address", "size", "view")
 
   def __init__(self, address: int, size: int, view: memoryview):
@@ -68,9 +68,9 @@ class HostAllocator(LRUAllocator):
   def __init__(self, dev: str):
     limit = memory_limit()
     super().__init__(dev, cache_limit=1 << 62 if limit is None else limit // 4, limit=limit)
-    self.slab: Memory | None = None                  # the mapping that small buffers are cut from
+    self.slab: Memory | None = None                  # the mapping for new small buffers
     self.slab_used = 0
-    self.small: dict[int, list[Memory]] = {}         # small buffers that the pool gave back, by size
+    self.small: dict[int, list[Memory]] = {}         # small buffers that the pool returned, by size
 
   def _alloc(self, size: int) -> Memory | None:
     try: return self._cut(size) if size <= SMALL_BYTES else self._map(size)
@@ -92,7 +92,7 @@ class HostAllocator(LRUAllocator):
     return self.offset(self.slab, size, start)
 
   def _free(self, opaque: Memory, size: int) -> None:
-    # a mapping ends with its last reference; parts of slabs wait for the next one of their size
+    # a mapping ends with its last reference; parts of slabs are kept for the next buffer of their size
     if size <= SMALL_BYTES: self.small.setdefault(size, []).append(opaque)
 
   def _copyin(self, dest: Memory, src: memoryview) -> None: dest.view[:src.nbytes] = src
@@ -107,7 +107,7 @@ class HostAllocator(LRUAllocator):
     return Memory(address, size, memoryview((ctypes.c_char * size).from_address(address)).cast("B"))
 
   def map(self, buf: Any) -> Any:
-    """Buffers of other host devices are used in place."""
+    """Use buffers of other host devices in place."""
     if isinstance(buf._buf, Memory): return buf._buf
     return super().map(buf)
 
@@ -118,12 +118,11 @@ class HostAllocator(LRUAllocator):
 # **** pages of machine code ****
 
 class LinuxPages:
-  """Pages of machine code, filled from the front. Code that is there stays executable, at its place and runnable, while
-  more is added.
+  """Pages of machine code, filled from the front. Code stays executable at its address while more code is added.
 
-  `put` writes a copy of the pages in question elsewhere, makes that executable, and moves it over them: one system
-  call, which either happened or did not. So neither a running kernel nor an interrupt at any point can meet pages that
-  are half written or not executable.
+  `put` writes a copy of the affected pages elsewhere, makes it executable, and moves it over them. The move is one
+  atomic system call. So neither a running kernel nor an interrupt can meet pages that are half written or not
+  executable.
   """
   can_append = True
 
@@ -145,7 +144,7 @@ class LinuxPages:
     if self.libc.mprotect(address, size, protection): raise _code_error("protecting", ctypes.get_errno())
 
   def put(self, start: int, code: bytes) -> None:
-    """Write code at offset `start`; what lies before it on the same page stays. Raises DriverError."""
+    """Write code at offset `start`. Earlier bytes of the same page stay. Raises DriverError."""
     first = start & -mmap.PAGESIZE
     size = (start + len(code) - first + mmap.PAGESIZE - 1) & -mmap.PAGESIZE
     copy = self._map(size, mmap.PROT_READ | mmap.PROT_WRITE)
@@ -182,7 +181,7 @@ class MacPages:
   def close(self) -> None: self.mapping.close()
 
 class WindowsPages:
-  """The same with VirtualAlloc. Untested."""
+  """Pages with VirtualAlloc, written once. Untested."""
   can_append = False
 
   def __init__(self, size: int):
@@ -213,7 +212,7 @@ def _code_error(what: str, number: int) -> DriverError:
   return DriverError(f"{what} pages for machine code: {os.strerror(number)}; {advice}")
 
 class CodeChunk:
-  """Pages filled from the front; given back when the last program in them is gone and they are not being filled."""
+  """Pages filled from the front. They are freed when they hold no program any more and are not being filled."""
   __slots__ = ("pages", "used", "programs")
 
   def __init__(self, size: int):
@@ -221,20 +220,20 @@ class CodeChunk:
     self.used = self.programs = 0
 
 class CodeArena:
-  """Machine code in memory. Adding never disturbs code that runs."""
+  """Machine code in memory. Adding code never disturbs running code."""
   def __init__(self, chunk_bytes: int = CODE_CHUNK_BYTES):
     self.chunk_bytes = chunk_bytes
     self.lock = kept_in_forks(threading.RLock())
     self.adding = False
-    self.chunk: CodeChunk | None = None  # being filled
+    self.chunk: CodeChunk | None = None  # the chunk that is being filled
     self.chunks: set[CodeChunk] = set()
     self.returned = Returned(self._release)
 
   def add(self, code: bytes) -> tuple[int, CodeChunk]:
-    """The address of a copy of code that can run, 64-byte aligned, and the chunk, to be given to `release`."""
+    """Return the address of a runnable copy of code, 64-byte aligned, and its chunk, for `release`."""
     with self.lock:
       self.returned.take()
-      nested = self.adding  # a signal handler came in between: leave its caller's chunk alone
+      nested = self.adding  # inside of a signal handler: leave its caller's chunk alone
       chunk = None if nested else self.chunk
       self.adding = True
       try:
@@ -257,7 +256,7 @@ class CodeArena:
     return chunk
 
   def release(self, chunk: CodeChunk) -> None:
-    """One program of the chunk will not run again. Finalizers call this: it waits for nothing."""
+    """Release one program of the chunk, which will not run again. Finalizers call this: it never blocks."""
     self.returned.put(self.lock, chunk)
 
   def _release(self, chunk: CodeChunk) -> None:
@@ -270,8 +269,10 @@ class CodeArena:
       chunk.pages.close()
 
   def close(self, unmap: bool = False) -> None:
-    """Give back pages without programs now, others when their programs are garbage. unmap: all pages now; nothing
-    there may run any more."""
+    """Free pages without programs now, others when their programs are garbage.
+
+    unmap: free all pages now; none of their code may run any more.
+    """
     with self.lock:
       self.returned.take()
       self.chunk = None

@@ -1,15 +1,13 @@
-"""What this x86 processor is, from its own CPUID instruction: features that the operating system also supports, caches,
-name.
+"""This x86 processor, from its own CPUID instruction: features that the operating system also supports, caches, name.
 
-Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. Which core a signature stands for is known to the
-latency tables.
+Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. The latency tables map signatures to cores.
 """
 from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-Query = Callable[[int, int], tuple[int, int, int, int]]  # (leaf, subleaf) -> eax, ebx, ecx, edx; leaf XCR0: the
-                                                         # register's halves in eax, ebx
+# (leaf, subleaf) -> eax, ebx, ecx, edx. Leaf XCR0 gives the halves of that register in eax, ebx
+Query = Callable[[int, int], tuple[int, int, int, int]]
 XCR0 = 0xffffffff
 
 EAX, EBX, ECX, EDX = range(4)
@@ -26,7 +24,7 @@ FEATURES = {
   "avx_vnni": (7, 1, EAX, 4), "avx512bf16": (7, 1, EAX, 5), "avx10": (7, 1, EDX, 19),
   "lzcnt": (0x80000001, 0, ECX, 5),
 }
-YMM_STATE, ZMM_STATE, TILE_STATE = 0x6, 0xe6, 0x60000  # bits of XCR0 that the system must have set
+YMM_STATE, ZMM_STATE, TILE_STATE = 0x6, 0xe6, 0x60000  # bits of XCR0 that the system must set
 
 # arch string -> features it needs, best first
 LEVELS = {
@@ -37,8 +35,10 @@ LEVELS = {
 
 @dataclass(frozen=True)
 class Processor:
-  """signature: family, model and stepping, as leaf 1 gives them in eax. caches: (level, "data", "instruction" or
-  "unified", bytes, threads that share it), as CPUID lists them.
+  """The identity, caches and features of a processor.
+
+  signature: family, model and stepping, as in eax of leaf 1. caches: (level, "data", "instruction" or "unified", bytes,
+  threads that share it), as CPUID lists them.
   """
   vendor: str
   brand: str
@@ -48,24 +48,24 @@ class Processor:
 
   @property
   def arch(self) -> str | None:
-    """The best arch string whose features are all here, or None."""
+    """The best arch string whose features are all present, or None."""
     for name, needed in LEVELS.items():
       if self.features.issuperset(needed): return name
     return None
 
   def missing(self, arch: str) -> list[str]:
-    """Features that an arch string needs and that are not here."""
+    """Return the features that an arch string needs and this processor lacks."""
     return [feature for feature in LEVELS[arch] if feature not in self.features]
 
   @property
   def cache_bytes(self) -> tuple[int, int, int]:
-    """Data cache bytes of L1, L2 and L3; 0 where there is none."""
+    """The bytes of data caches L1, L2 and L3; 0 for a missing cache."""
     sizes = {level: size for level, kind, size, _ in self.caches if kind != "instruction"}
     return sizes.get(1, 0), sizes.get(2, 0), sizes.get(3, 0)
 
   @property
   def local_bytes(self) -> int:
-    """What one worker may fill with data of its own: half of L2; 0 where that is not known."""
+    """The bytes of a worker's own data: half of L2; 0 if its size is unknown."""
     return self.cache_bytes[1] // 2
 
 def _text(*words: int) -> str:
@@ -85,7 +85,7 @@ def _features(query: Query, highest: int, highest_extended: int) -> frozenset[st
   return frozenset(found)
 
 def _caches(query: Query, leaf: int) -> tuple[tuple[int, str, int, int], ...]:
-  """Intel's leaf 4 and AMD's leaf 0x8000001d have the same layout."""
+  """Read the caches. Intel's leaf 4 and AMD's leaf 0x8000001d have the same layout."""
   found = []
   for subleaf in range(16):
     eax, ebx, ecx, _ = query(leaf, subleaf)
@@ -96,9 +96,9 @@ def _caches(query: Query, leaf: int) -> tuple[tuple[int, str, int, int], ...]:
   return tuple(found)
 
 def detect(query: Query) -> Processor:
-  """Ask the processor.
+  """Detect the processor.
 
-  Cost: some 60 CPUID instructions; each takes 0.1 us, or 1 to 20 us in a virtual machine, so answers are remembered.
+  Cost: about 60 CPUID instructions. Each takes 0.1 us, or 1 to 20 us in a virtual machine, so results are cached.
   """
   answers: dict[tuple[int, int], tuple[int, int, int, int]] = {}
 

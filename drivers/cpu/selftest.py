@@ -1,4 +1,4 @@
-"""What `python3 -m tinyhw selftest CPU` asks before tensors: which processor it is, pages of code, native threads."""
+"""The steps of `python3 -m tinyhw selftest CPU` before tensors: the processor, pages of code, native threads."""
 from __future__ import annotations
 import ctypes
 import os
@@ -11,7 +11,7 @@ from tinyhw.drivers.cpu.memory import CodeArena
 from tinyhw.selftest.frame import Absent, Session, Step, Tools, Wrong
 
 MAPS = "/proc/self/maps"
-ROUNDS = 20  # how often the threads are started and ended
+ROUNDS = 20  # how often the threads are started and stopped
 
 class CPUSession(Session):
   def first(self) -> Sequence[Step]: return STEPS
@@ -23,7 +23,7 @@ def which(s: CPUSession) -> str:
   return f"{found.brand or found.vendor}: {choose_arch(found, ARCH.value)}"
 
 def rights(address: int, lines: Sequence[str]) -> str:
-  """The rights of the mapping that an address is in, by the lines of /proc/self/maps: "r-xp"."""
+  """Return the rights of the mapping that contains an address, by the lines of /proc/self/maps: "r-xp"."""
   for line in lines:
     place, kept = line.split()[:2]
     first, last = (int(number, 16) for number in place.split("-"))
@@ -31,7 +31,7 @@ def rights(address: int, lines: Sequence[str]) -> str:
   raise Wrong(f"{MAPS} has no mapping at {address:#x}, where code was placed")
 
 def pages(s: CPUSession) -> str:
-  """Code is placed and called, twice, and its pages cannot be written."""
+  """Place and call code, twice. Its pages must not be writable."""
   arena, code = CodeArena(), runtime("cpuid")
   try:
     for _ in range(2):
@@ -52,7 +52,7 @@ def opens(s: CPUSession) -> str:
   return f"{found.arch}, {found.facts()['threads']} threads"
 
 def threads(s: CPUSession) -> str:
-  """The worker threads start and end, and are all there in between."""
+  """Start and stop the worker threads. All of them must run in between."""
   found = Device[s.name]
   assert isinstance(found, CPUDevice)
   ring = found.ring

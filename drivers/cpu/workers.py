@@ -1,8 +1,8 @@
 """The command ring of the CPU and the native threads that read it.
 
-The threads run the worker loop (tinyhw/isa/x86/runtime.py says how it works; drivers/cpu/loop.py is the same in C) and
-never touch Python. They are started when the first kernel with several chunks comes, sleep when there is nothing to do,
-and are stopped for a fork and at exit.
+The threads run the worker loop and never touch Python. tinyhw/isa/x86/runtime.py explains the loop; drivers/cpu/loop.py
+has it in C. The threads start with the first kernel of several chunks, sleep when they are idle, and stop for a fork
+and at exit.
 """
 from __future__ import annotations
 import contextlib
@@ -23,17 +23,17 @@ from tinyhw.drivers.cpu.memory import ALIGNMENT, IS_WINDOWS, address_of, map_pri
 from tinyhw.errors import ConfigError, DeviceError, DriverError
 
 RING_PACKETS = 256
-CHUNKS_PER_THREAD = 4       # of a grid: a thread that loses its core holds the others up for a quarter of its share
+CHUNKS_PER_THREAD = 4       # of a grid: a thread that loses its core delays the others by a quarter of its share
 
-# Signals that the kernel sends to the thread that caused them; they stay unblocked in workers, so that a crash is
-# reported as one.
+# The kernel sends these signals to the thread that caused them. They stay unblocked in workers, so that a crash is
+# reported.
 FAULTS = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGABRT"}
 
 BATCH = struct.Struct("<2Q")  # BATCH and COUNT of a record
 assert RECORD["COUNT"] == RECORD["BATCH"] + 8
 
 def available_threads() -> int:
-  """THREADS, or the number of cores that this process may use: its affinity, and its control group's quota.
+  """Return THREADS, or the count of cores that this process may use: its affinity, and its control group's quota.
 
   Raises ConfigError.
   """
@@ -48,16 +48,17 @@ def available_threads() -> int:
   return count
 
 def split(grid: int, threads: int) -> tuple[int, int]:
-  """How many chunks a grid is cut into, and how many work items one has."""
+  """Return the count of chunks of a grid, and the work items of a chunk."""
   if threads == 1 or grid <= 1: return 1, grid
   size = -(-grid // min(grid, threads * CHUNKS_PER_THREAD))
   return -(-grid // size), size
 
 @contextlib.contextmanager
 def signals_blocked() -> Iterator[None]:
-  """Inside, this thread gets no signals but faults, and threads that it starts inherit that: Python's handlers belong
-  to Python's threads, whose waits they must interrupt. A handler may run inside all the same: another thread of the
-  program has got the signal.
+  """Block all signals except faults in this thread, and in threads that it starts.
+
+  Python's handlers belong to Python's threads, whose waits they must interrupt. A handler may run inside nevertheless,
+  if another thread of the program receives the signal.
   """
   if IS_WINDOWS:
     yield
@@ -72,8 +73,11 @@ def signals_blocked() -> Iterator[None]:
 JOINABLE = 0x656c_6261_6e69_6f6a   # no thread ends with this result
 
 class Thread:
-  """A native thread. The system writes `handle` when it starts and `result` when it was waited for, before Python does
-  anything else: so it is known which of both has happened, wherever a signal's handler raises."""
+  """A native thread.
+
+  The system writes `handle` at its start and `result` at the end of a join, before Python continues. So both states are
+  known, wherever a signal's handler raises.
+  """
   def __init__(self) -> None: self.handle, self.result = ctypes.c_void_p(), ctypes.c_uint64(JOINABLE)
 
 class Threads:
@@ -84,17 +88,17 @@ class Threads:
     self.libc.pthread_join.argtypes = (ctypes.c_void_p,) * 2
 
   def start(self, thread: Thread, routine: int, argument: int) -> str:
-    """Why it does not run, or ""."""
+    """Start the thread. Return the reason of a failure, or ""."""
     code = self.libc.pthread_create(ctypes.byref(thread.handle), None, routine, argument)
     return os.strerror(code) if code else ""
 
   def join(self, thread: Thread) -> None:
-    """Wait for its end; nothing if it never began, or was waited for."""
+    """Wait for its end. Does nothing if it never began, or was joined before."""
     if thread.handle.value and thread.result.value == JOINABLE:
       self.libc.pthread_join(thread.handle, ctypes.byref(thread.result))
 
 class WindowsThreads:
-  """The same with CreateThread. Untested."""
+  """Native threads with CreateThread. Untested."""
   def __init__(self) -> None:
     self.kernel = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined,unused-ignore]  # exists on Windows only
     self.kernel.CreateThread.restype = ctypes.c_void_p
@@ -114,8 +118,10 @@ class WindowsThreads:
     thread.handle.value = None
 
 def wait_functions() -> tuple[int, int, int]:
-  """Addresses of the system's functions to wait for a change of a word, and to wake one or all that do; 0 where system
-  calls do it."""
+  """Return the addresses of the system's functions to wait for a change of a word, and to wake one or all waiters.
+
+  They are 0 if system calls do it.
+  """
   if sys.platform == "darwin": library, names = ctypes.CDLL(None), ("__ulock_wait", "__ulock_wake", "__ulock_wake")
   elif IS_WINDOWS:
     library, names = ctypes.CDLL("api-ms-win-core-synch-l1-2-0"), ("WaitOnAddress", "WakeByAddressSingle",
@@ -125,15 +131,19 @@ def wait_functions() -> tuple[int, int, int]:
   return wait, wake_one, wake_all
 
 class Loop(Protocol):
-  """The worker loop's code. entry: its address, the start routine of the workers. spin: how long it spins before it
-  sleeps, in its own unit."""
+  """The worker loop's code.
+
+  entry: its address, the start routine of the workers. spin: the time that it spins before it sleeps, in its own unit.
+  """
   entry: int
   spin: int
   def bind(self, record: int, memory: mmap.mmap, batch_at: int) -> Callable[[], None]:
-    """A function that runs the batch of the caller's record, which is at an address; BATCH and COUNT stand at batch_at
-    in memory."""
+    """Return a function that runs the batch of the caller's record at an address.
+
+    batch_at: the address of BATCH and COUNT in memory.
+    """
   def close(self) -> None:
-    """Give the code's memory back."""
+    """Free the code's memory."""
 
 class Ring:
   """The memory shared with the worker loop, and its threads. The loop's code must stay until `close`.
@@ -159,7 +169,7 @@ class Ring:
     for i in range(threads):
       self._set(self.records + i * RECORD_BYTES + RECORD["CONTEXT_ADDRESS"], self.address)
       self._set(self.records + i * RECORD_BYTES + RECORD["WORKER"], int(i > 0))
-    self.batch: Any = None                     # whose packets the caller's record names
+    self.batch: Any = None                     # the batch of the caller's record
     self._batch_at = self.records + RECORD["BATCH"]
     self._submit: Callable[[], None] = loop.bind(self.record, self.memory, self._batch_at)
     self.system = WindowsThreads() if IS_WINDOWS else Threads()
@@ -167,14 +177,14 @@ class Ring:
   def _set(self, offset: int, value: int) -> None: struct.pack_into("<Q", self.memory, offset, value)
 
   def read(self, name: str) -> int:
-    """A field of the context, for tests and doctor."""
+    """Return a field of the context, for tests and doctor."""
     wide = name not in ("STOP", "BELL", "SLEEPERS", "CALLER_SLEEPS")
     return int(struct.unpack_from("<Q" if wide else "<I", self.memory, CONTEXT[name])[0])
 
   def run(self, batch: Any, packets: int, count: int) -> None:
-    """Run `count` packets at an address; returns when all are done. The lock must be held.
+    """Run `count` packets at an address. Return when all are done. The lock must be held.
 
-    batch: an object that stands for this address and count; the record is not written again if it ran last.
+    batch: an object that stands for this address and count. The record is not written again if the same batch ran last.
     """
     if self.batch is not batch:
       self.batch = None
@@ -197,11 +207,12 @@ class Ring:
         raise DriverError(f"starting a thread: {refused}; raise the limit on processes (ulimit -u), or set THREADS=1")
 
   def _start(self) -> str:
-    """Why the system refused the last one, or ""."""
+    """Start the threads. Return the reason of the last refusal, or ""."""
     struct.pack_into("<I", self.memory, CONTEXT["STOP"], 0)
     with signals_blocked():
       for i in range(1, self.threads):
-        self.handles.append(Thread())   # first: whatever is raised from here on, two threads never have the same record
+        # first: whatever is raised from here on, two threads never have the same record
+        self.handles.append(Thread())
         refused = self.system.start(self.handles[-1], self.entry, self.record + i * RECORD_BYTES)
         if refused:
           self.handles.pop()
@@ -211,7 +222,7 @@ class Ring:
   def stop(self) -> None:
     """Stop the workers and wait for them.
 
-    `start` starts new ones. A handler of a signal that raises meanwhile does not keep it from its end.
+    `start` starts new ones. An exception of a signal handler during the call does not prevent the stop.
     """
     with self.lock:
       if not self.handles: return
@@ -246,7 +257,7 @@ class Ring:
 
   @property
   def timeline(self) -> int:
-    """How many batches were completed."""
+    """The count of completed batches."""
     return self.read("TIMELINE")
 
   def close(self) -> None:

@@ -1,15 +1,15 @@
-"""What drivers of GPUs share: everything but how a kernel driver is spoken to, and what is in the packets.
+"""The code that drivers of GPUs share: all except the protocol of a kernel driver and the content of packets.
 
-| file | what it owns |
+| file | content |
 |---|---|
-| queue.py | waits with a deadline, a timeline, rings, memory for what a submission needs |
-| memory.py | what a kernel driver gives of memory, buffers in it, and how bytes get there |
+| queue.py | waits with a deadline, a timeline, rings, memory for a submission |
+| memory.py | memory from a kernel driver, buffers in it, and transfers of bytes |
 | launch.py | kernels in the GPU's memory, arguments, recordings |
-| order.py | which launches wait for which |
-| device.py | one GPU: the order of what its queues do, what it holds, how it is lost |
-| reports.py | what is told of a GPU that is lost |
-| doctor.py | what keeps a GPU from being driven, as far as it is the same for all vendors |
-| selftest/ | the steps that self-tests of all GPUs have; those that run kernels; memory and queues for them |
+| order.py | dependences between launches |
+| device.py | one GPU: the order of its queues' work, its memory, its loss |
+| reports.py | the report about a GPU that is lost |
+| doctor.py | reasons why a GPU cannot be driven that are the same for all vendors |
+| selftest/ | steps of the self-tests of all GPUs, the steps with kernels, memory and queues for them |
 
 A vendor's driver (drivers/amd) subclasses `device.GpuDevice`, `launch.Kernel` and `launch.GpuRecording`.
 """

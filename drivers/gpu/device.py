@@ -1,12 +1,12 @@
-"""A GPU: its compute queue, its copy engine, the order of what they do, the memory that it holds, and how it is lost.
+"""A GPU: its compute queue, its copy engine, the order of their work, its memory, and its loss.
 
-All submissions of a device, on both queues, are numbered by one timeline. One that follows a submission of the other
-queue waits for it in the hardware, so work happens in the order in which it was submitted, and memory that is freed can
-be used again at once. Nothing waits without a
-deadline: a GPU that misses it, or that reports a fault, is lost, says why (reports.py), and gives all that it holds
-back.
+One timeline numbers all submissions of a device, on both queues. A submission that depends on one of the other queue
+waits for it in the hardware. So work takes effect in the order of submission, and freed memory can be reused at once.
 
-A subclass knows the kernel driver, the queues and what is in the packets.
+Nothing waits without a deadline. A GPU that misses it, or that reports a fault, is lost. It reports the reason
+(reports.py), and frees all that it holds.
+
+A subclass knows the kernel driver, the queues and the content of packets.
 """
 from __future__ import annotations
 import collections
@@ -30,25 +30,25 @@ from tinyhw.errors import DeviceError, DriverError, TinyError
 from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
 
-BATCH = 128              # launches of one submission
-EMULATED = 20            # a virtual GPU has so many times as long for what it does
+BATCH = 128              # launches in one submission
+EMULATED = 20            # factor of the deadlines of a virtual GPU
 
-Mark = tuple[int, int]   # (how often the timeline began anew, the number of a submission)
+Mark = tuple[int, int]   # (count of restarts of the timeline, number of a submission)
 
 class Left(NamedTuple):
-  """What a device that was closed leaves: the memory of buffers that are still referenced, which the next device of
-  the GPU takes over."""
+  """The state that a closed device leaves: the memory of buffers that are still referenced. The next device of the GPU
+  takes it over."""
   allocator: GpuAllocator
   code: GpuAllocator
   memories: set[Memory]
 
   def close(self) -> None:
-    """Nobody takes it over."""
+    """Free the memory: no device takes it over."""
     with contextlib.ExitStack() as undo:
       for memory in self.memories: undo.callback(memory.close)
 
 class Submits(Protocol):
-  """A queue, as submissions and reports see it."""
+  """The interface of a queue for submissions and reports."""
   name: str
   ring: Ring
   def state(self) -> str: ...
@@ -61,10 +61,10 @@ class Faulted(Exception):
     self.told = told
 
 class GpuDevice(Compiled):
-  """A GPU. `lock` is held by whoever submits, allocates or frees; finalizers do not wait for it (`Returned`).
+  """A GPU. Submissions, allocations and frees hold `lock`. Finalizers do not wait for it (`Returned`).
 
   A subclass makes `timeline`, `stage`, `transient`, `compute` and `copies` in its __init__, calls `begin` last of all,
-  and says what follows below.
+  and overrides the methods that raise NotImplementedError.
   """
   allocator: GpuAllocator
   code: GpuAllocator
@@ -77,77 +77,77 @@ class GpuDevice(Compiled):
   recording: type[GpuRecording]
   user_memory: Any               # the kind of memory of the program that the GPU sees
   undo: contextlib.ExitStack
-  stamp_bytes, stamp_place = 8, 0  # what a look at the GPU's clock writes, and where the time is in it
+  # bytes that a read of the GPU's clock writes, and the offset of the time in them
+  stamp_bytes, stamp_place = 8, 0
 
   def __init__(self, name: str, box: Box):
     self.name, self.box, self.lock = name, box, threading.RLock()
-    self.lost: str | None = None                                                  # why it can do nothing any more
+    self.lost: str | None = None                                                  # why it cannot be used any more
     self.closed = False
     self.memories: set[Memory] = set()
-    self.retired: collections.deque[tuple[Mark, Memory]] = collections.deque()    # given back, but perhaps still in use
+    self.retired: collections.deque[tuple[Mark, Memory]] = collections.deque()    # freed, but perhaps still in use
     self.returned = Returned(self._release)
     self.freed: collections.deque[Memory] = collections.deque(maxlen=64)          # for reports
-    self.log: collections.deque[tuple[Mark, Sequence[Work]]] = collections.deque(maxlen=64)  # what was submitted
+    self.log: collections.deque[tuple[Mark, Sequence[Work]]] = collections.deque(maxlen=64)  # submitted work
     self.epoch, self.last = 0, ""
     self.queues = Queues()
 
   def begin(self, left: Left, arch: str) -> None:
-    """All is there. left: of the device of this GPU before, or new allocators."""
+    """Finish the construction. left: the state of the previous device of this GPU, or new allocators."""
     super().__init__(self.name, left.allocator, arch=arch)
     self.code = left.code
     self.memories |= left.memories
     for memory in left.memories: memory.owner = self
     for allocator in (self.allocator, self.code): allocator.device, allocator.lock = self, self.lock
 
-  # **** what a subclass says ****
+  # **** for subclasses ****
 
   def get_memory(self, size: int, kind: Any, label: str, host: int) -> Memory:
-    """Memory of the kernel driver. host: where it is, of memory of the program. Raises Refused."""
+    """Get memory from the kernel driver. host: the address of memory of the program. Raises Refused."""
     raise NotImplementedError
 
   def share(self, memory: Memory) -> None:
-    """See memory of another GPU. Raises Refused where it cannot."""
+    """Map memory of another GPU. Raises Refused if this GPU cannot see it."""
     raise NotImplementedError
 
   def sleep(self, ms: int) -> None:
-    """Give the processor away, for so long at most. Raises Faulted where the kernel driver reports a fault."""
+    """Yield the processor, for `ms` at most. Raises Faulted if the kernel driver reports a fault."""
     raise NotImplementedError
 
   def enqueue(self, pieces: Sequence[Any], work: Sequence[Work], what: Touched = EVERYTHING) -> Mark:
-    """Submit commands to the compute queue, between what makes memory coherent before and after them. work: what they
-    are, for reports.
+    """Submit commands to the compute queue, between commands that make memory coherent before and after them.
 
-    what: the memory that they touch. They wait for the copies before that they need; that they are done is told after
-    all that was submitted before.
+    work: their description, for reports. what: the memory that they touch. They wait for the earlier copies that they
+    need. Their completion is signalled after that of all earlier submissions.
     """
     raise NotImplementedError
 
   def enqueue_copy(self, dest: int, source: int, size: int) -> Mark:
-    """Submit a copy to the copy engine, which waits for the kernels before that it needs."""
+    """Submit a copy to the copy engine. It waits for the earlier kernels that it needs."""
     raise NotImplementedError
 
   def between_stamps(self, call: list[int], begin: int, end: int) -> list[int]:
-    """The commands of a launch, between others that write the GPU's clock to two addresses."""
+    """Return the commands of a launch, between others that write the GPU's clock to two addresses."""
     raise NotImplementedError
 
   def to_ns(self, ticks: int) -> int:
-    """Nanoseconds, of a number of ticks of the GPU's clock."""
+    """Convert ticks of the GPU's clock to nanoseconds."""
     raise NotImplementedError
 
   def hand_over(self, left: Left) -> None:
-    """Hold what this device leaves until the GPU is opened again."""
+    """Keep the state that this device leaves until the GPU is opened again."""
     raise NotImplementedError
 
   def leave(self) -> None:
-    """In the child of a fork: close what is the parent's."""
+    """In the child of a fork, close the files of the parent."""
     raise NotImplementedError
 
   # **** memory ****
 
   def allocate(self, size: int, kind: Any, label: str, host: int = 0) -> Memory:
-    """Memory that this GPU sees, to be given to `release`.
+    """Allocate memory that this GPU sees. Free it with `release`.
 
-    Raises Refused; when there is none, only after all that is freed has been given back.
+    Raises Refused. If there is no memory, all freed memory is first returned to the kernel driver.
     """
     with self.lock:
       self.check()
@@ -162,16 +162,16 @@ class GpuDevice(Compiled):
       return memory
 
   def release(self, memory: Memory, busy: Mark | None = None) -> None:
-    """Give memory back, when submission `busy` is done. Finalizers may call this: it waits for nothing."""
+    """Free memory when submission `busy` is done. Finalizers may call this: it never blocks."""
     self.returned.put(self.lock, memory, busy)
 
   def _release(self, memory: Memory, busy: Mark | None) -> None:
-    if memory not in self.memories: return   # the device was lost, or closed, and has given it back itself
+    if memory not in self.memories: return   # the device was lost or closed, and has freed it itself
     if busy is None: self._free(memory)
     else: self.retired.append((busy, memory))
 
   def words(self, address: int, count: int) -> list[int]:
-    """Words that the processor sees at an address of the GPU's; none where it sees nothing."""
+    """Return words at an address of the GPU, or none if the processor does not see them."""
     for memory in self.memories:
       if memory.found is None or not memory.address <= address <= address + 4 * count <= memory.address + memory.size:
         continue
@@ -186,39 +186,39 @@ class GpuDevice(Compiled):
     memory.close()
 
   def _reap(self) -> None:
-    """Give back what nothing uses any more. The lock must be held."""
+    """Free memory that is not in use any more. The lock must be held."""
     self.returned.take()
     while self.retired and self._done(self.retired[0][0]): self._free(self.retired.popleft()[1])
 
   # **** order ****
 
   def mark(self) -> Mark:
-    """The last submission."""
+    """Return the last submission."""
     return self.epoch, self.timeline.submitted
 
   def _done(self, mark: Mark) -> bool: return mark[0] != self.epoch or self.timeline.reached(mark[1])
 
   def check(self) -> None:
-    """Raises DeviceError if the device is lost."""
+    """Raise DeviceError if the device is lost."""
     if self.lost is not None: raise DeviceError(self.lost)
 
   def wait_mark(self, mark: Mark) -> None:
-    """Return when a submission is done. Raises DriverError when the GPU does not do it."""
+    """Wait until a submission is done. Raises DriverError if the GPU does not finish it."""
     self.wait_for(lambda: self._done(mark), f"submission {mark[1]}")
 
   def wait_number(self, number: int) -> None:
-    """Return when a submission since the timeline began is done."""
+    """Wait until a submission of the current timeline is done."""
     self.wait_mark((self.epoch, number))
 
   def wait_for(self, done: Callable[[], bool], what: str) -> None:
-    """Wait until a condition holds. Raises DriverError, and the device is lost, at a fault or at the deadline."""
+    """Wait until a condition holds. At a fault or at the deadline, lose the device and raise DriverError."""
     with self.lock:
       self.check()
       timeout_ms = HCQDEV_WAIT_TIMEOUT_MS.value * (EMULATED if EMULATE.value else 1)
       with self._driving():
         try:
           if wait_until(done, timeout_ms, self.sleep, VIRTUAL_LOOKS if self.box.virtual else None): return
-          self.sleep(1)          # a fault may have happened without an interrupt that came here
+          self.sleep(1)          # there may have been a fault without an interrupt
           if done(): return      # and this program may have had no time to look
           reason = reports.late(what, timeout_ms)
         except Faulted as error: reason = error.told
@@ -228,10 +228,10 @@ class GpuDevice(Compiled):
 
   @contextlib.contextmanager
   def _driving(self, work: Sequence[Work] = ()) -> Iterator[None]:
-    """The hardware works, or is waited for: an error here leaves it in a state that nobody knows, so the device is
-    lost.
+    """Lose the device at an error inside. While the hardware works or is waited for, an error leaves it in an unknown
+    state.
 
-    work: what is being submitted, for the error, which tells what the hardware was at.
+    work: the current submission, for the error message.
     """
     try: yield
     except TinyError as error:
@@ -242,15 +242,15 @@ class GpuDevice(Compiled):
       raise
 
   def _lose(self, reason: str) -> None:
-    """Give everything back, as far as that goes, and be lost from now on."""
+    """Free everything, as far as possible, and be lost from now on."""
     self.lost = reports.lost(self.name, reason)
-    with contextlib.suppress(TinyError): self._teardown()  # the first error is the one that is told
+    with contextlib.suppress(TinyError): self._teardown()  # report the first error
 
   @contextlib.contextmanager
   def submission(self, queue: Submits, work: Sequence[Work]) -> Iterator[int]:
-    """What is put into a queue inside is the submission of the number that this gives; it starts at the end.
+    """Collect commands for a queue inside as one submission, and start it at the end. Yield its number.
 
-    An exception that comes in between (Ctrl-C) takes it back, or lets it run if the hardware knows of it already.
+    An exception inside (Ctrl-C) cancels the submission, or lets it run if the hardware has seen part of it.
     """
     self.check()
     if self.timeline.submitted >= Timeline.LIMIT - 1: self._restart()
@@ -265,13 +265,13 @@ class GpuDevice(Compiled):
       except BaseException:
         if queue.ring.cancel(begin): self.timeline.submitted, self.last = before, last
         elif self.timeline.submitted == before: self._lose("was interrupted in the middle of a submission")
-        else: queue.ring.publish(queue.ring.written)  # once more does no harm
+        else: queue.ring.publish(queue.ring.written)  # a second time does no harm
         raise
     self.transient.seal(before + 1)
     self.log.append((self.mark(), work))
 
   def _restart(self) -> None:
-    """The timeline begins anew."""
+    """Restart the timeline."""
     self.synchronize()
     self.queues = Queues()
     self.timeline.restart()
@@ -286,8 +286,10 @@ class GpuDevice(Compiled):
   def record(self, launches: Sequence[Launch]) -> GpuRecording: return self.recording(self, launches)
 
   def _calls(self, launches: Sequence[Launch]) -> list[list[int]]:
-    """The packets of launches, whose arguments are the next submission's, and of which those wait for others that need
-    them."""
+    """Return the packets of launches, with their arguments in memory of the next submission.
+
+    A launch that needs earlier ones waits for them.
+    """
     self.check()
     packed = [launch.program.pack(launch) if isinstance(launch.program, Kernel) else b"" for launch in launches]
     for launch in launches:
@@ -305,7 +307,7 @@ class GpuDevice(Compiled):
             for launch, call, waits in zip(launches, calls, order(launches))]
 
   def submit(self, launches: Sequence[Launch]) -> None:
-    """Start launches, in order; returns at once."""
+    """Start launches, in order. Return at once."""
     for start in range(0, len(launches), BATCH):
       with self.lock:
         part = launches[start:start + BATCH]
@@ -314,7 +316,7 @@ class GpuDevice(Compiled):
         self.enqueue([words], list(map(work_of, part)), what)
 
   def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
-    """Run launches, and tell when each began and ended by the GPU's clock, in nanoseconds of time.perf_counter_ns."""
+    """Run launches. Return when each began and ended by the GPU's clock, in nanoseconds of time.perf_counter_ns."""
     times: list[tuple[int, int]] = []
     for start in range(0, len(launches), BATCH):
       part = launches[start:start + BATCH]
@@ -322,7 +324,7 @@ class GpuDevice(Compiled):
     return times
 
   def enqueue_timed(self, calls: Sequence[list[int]], work: Sequence[Work]) -> list[tuple[int, int]]:
-    """Submit the packets of launches, wait for them, and tell when each began and ended, in nanoseconds of
+    """Submit the packets of launches and wait for them. Return when each began and ended, in nanoseconds of
     time.perf_counter_ns."""
     times: list[tuple[int, int]] = []
     self.check()
@@ -350,12 +352,13 @@ class GpuDevice(Compiled):
   # **** the end ****
 
   def rest(self) -> None:
-    """A queue that is destroyed while it works upsets the GPU's scheduler, so let it come to its end."""
+    """Wait until the queues are idle. The GPU's scheduler fails if a working queue is destroyed."""
     with self.lock:
       if self.lost is None and not self._done(self.mark()): self.wait_mark(self.mark())
 
   def after_fork(self, in_child: bool) -> None:
-    """The child has neither the GPU's files nor its memory, and may open the device for itself."""
+    """Leave the device in the child of a fork. The child owns neither the files nor the memory, and may open the device
+    again."""
     if not in_child: return
     self.leave()
     self.lock = self.allocator.lock = self.code.lock = threading.RLock()
@@ -366,8 +369,8 @@ class GpuDevice(Compiled):
                  "or start processes with multiprocessing's \"spawn\"")
 
   def close(self) -> None:
-    """Stop what runs and give memory back, but that of buffers which are still referenced: whoever reads them opens
-    the device again."""
+    """Stop the work and free memory, except for buffers that are still referenced. A read of such a buffer opens the
+    device again."""
     super().close()
     with self.lock:
       if self.lost is not None: return
@@ -383,12 +386,12 @@ class GpuDevice(Compiled):
       self.undo.close()
 
   def _teardown(self) -> None:
-    """Give back queues and memory. Each is tried, whatever becomes of the others."""
+    """Free queues and memory. A failure does not stop the others."""
     for allocator in (self.allocator, self.code): allocator.keep(set())
     self.undo.close()
 
   def give_back(self) -> None:
-    """Give all memory back; for `undo`, where it is the first and so comes last."""
+    """Free all memory. It is the first entry of `undo`, and so runs last."""
     with contextlib.ExitStack() as undo:
       for memory in self.memories: undo.callback(memory.close)
       self.memories = set()

@@ -1,8 +1,8 @@
-"""What keeps a GPU from being driven, as far as it is the same for all vendors: the card on the PCI bus, the kernel's
-module, the number of GPUs.
+"""Reasons why a GPU cannot be driven that are the same for all vendors: the card on the PCI bus, the kernel module, the
+count of GPUs.
 
-A vendor's module `doctor` says who it is in a `Vendor`, begins with `begin`, and puts its own findings behind:
-versions, chips, what its driver insists on. Looks only.
+A vendor's module `doctor` describes itself by a `Vendor`, begins with `begin`, and adds its own findings: versions,
+chips, requirements of its driver. Only reads.
 """
 from __future__ import annotations
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from tinyhw.errors import TinyError
 
 @dataclass(frozen=True)
 class Vendor:
-  """Whose GPUs are looked for.
+  """The vendor of the GPUs.
 
-  name: of the firm; device: what its GPUs are called here; pci: its number on the PCI bus; module: of the kernel, which
-  makes the device file `control` and tells its troubles to dmesg under the word `log`; container: options with which a
-  container is started.
+  name: of the firm. device: the name of its GPUs in tinyhw. pci: its number on the PCI bus. module: the kernel module
+  that makes the device file `control`. log: the word of its messages in dmesg. container: options for the start of a
+  container.
   """
   name: str
   device: str
@@ -28,9 +28,9 @@ class Vendor:
   container: str
 
 def begin(box: Box, vendor: Vendor) -> list[Finding]:
-  """The card and the module.
+  """Check the card and the module.
 
-  Where no module is loaded, the first problem alone, since all others would follow from it: then it is the last one.
+  If no module is loaded, this problem is the only finding, since all others would follow from it.
   """
   on_bus = cards(box, vendor.pci)
   found = [] if on_bus is None else [_card(vendor, on_bus)]
@@ -44,7 +44,7 @@ def _card(vendor: Vendor, on_bus: list[str]) -> Finding:
                  "look whether it has power and sits well; pass it on to a virtual machine")
 
 def counted(vendor: Vendor, name: str, count: int, ordinal: int) -> Finding:
-  """Is GPU number `ordinal` among the `count` ones that the kernel's driver shows? name: of the finding."""
+  """Check that GPU number `ordinal` is among the `count` ones of the kernel driver. name: of the finding."""
   if ordinal < count: return Finding(name, OK, f"{count} GPU{'s' if count > 1 else ''} that this process may use")
   if not count:
     return Finding(name, PROBLEM, "the kernel's driver shows no GPU that this process may use",
@@ -55,6 +55,6 @@ def counted(vendor: Vendor, name: str, count: int, ordinal: int) -> Finding:
                  f"use {vendor.device}{f':{count - 1}' if count > 1 else ''}")
 
 def refused(name: str, error: TinyError) -> Finding:
-  """What the driver says, as a finding: errors name the trouble, and behind a semicolon what to do."""
+  """Return an error of the driver as a finding. The text after the semicolon of the message is the advice."""
   words, _, fix = error.message.partition("; ")
   return Finding(name, PROBLEM, words, fix)

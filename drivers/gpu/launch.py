@@ -1,8 +1,8 @@
 """Kernels in a GPU's memory, the arguments of their launches, and Recordings.
 
-A kernel finds its arguments (8-byte slots: addresses of buffers, then int64 variables) in memory, as a subclass of
-`Kernel` says. A launch is a few words of commands, and data that they point to; what changes from launch to launch are
-a few words of both.
+Arguments are in memory, in 8-byte slots: addresses of buffers, then int64 variables. A subclass of `Kernel` knows how
+the kernel finds them. A launch is a few words of commands, and data that they point to. From launch to launch, only a
+few words of both change.
 """
 from __future__ import annotations
 import struct
@@ -24,26 +24,26 @@ MOST_GROUPS = (1 << 32) - 1
 _SLOT = struct.Struct("<q")
 
 class Indirect(NamedTuple):
-  """Words that are in memory already: commands that the hardware is sent to."""
+  """Commands that are already in memory, to which the hardware is sent."""
   address: int
   words: int
 
-Work = tuple[str, Location | None]  # a kernel or copy of a submission, for reports: its name, and where the program
-                                    # wants it
+# a kernel or copy of a submission, for reports: its name, and the line of the program that requested it
+Work = tuple[str, Location | None]
 
 def work_of(launch: Launch) -> Work: return launch.program.name, launch.line
 
 def work_of_copy(dest: int, source: int, size: int) -> list[Work]:
-  """A submission that copies bytes from one address to another."""
+  """Describe a submission that copies bytes from one address to another."""
   return [(f"copy of {size} bytes from {source:#x} to {dest:#x}", caller() if TRACEMETA.value else None)]
 
 class Kernel:
-  """A kernel in the GPU's memory. Given back when it is garbage: later work finds what it needs in order.
+  """A kernel in the GPU's memory. It is freed when it is garbage: later work that reuses the memory runs after it.
 
-  padding: readable bytes behind the code, which hardware fetches ahead. alignment: of the data of a launch;
-  argument_offset: where the slots are in
-  it. words_of_launch: how many `launch` gives. barrier: the first of these, which wait for the launches before, where
-  launches can do without them (order.py); idle: as many words that do nothing.
+  padding: readable bytes after the code, which hardware prefetches. alignment: of the data of a launch.
+  argument_offset: the offset of the slots in that data. words_of_launch: the count of words that `launch` returns.
+  barrier: the first of these, which wait for earlier launches; independent launches do without them (order.py). idle:
+  the same count of words that do nothing.
   """
   barrier: Sequence[int] = ()
   idle: Sequence[int] = ()
@@ -60,31 +60,32 @@ class Kernel:
     self.buffers = code.arguments.count("buffer")
     self.slots = struct.Struct(f"<{len(code.arguments) + bool(code.descriptors)}q")
     self.check()
-    # a size that other kernels have too: so a virtual GPU puts new code where old code was, and finds what instruction
-    # caches keep
+    # a size that other kernels have too. So a virtual GPU puts new code at the address of old code, and finds stale
+    # instruction caches
     self.place: Part = device.code.alloc(LRUAllocator.rounded(len(code.text) + self.padding))
     device.code.copyin(self.place, memoryview(code.text + bytes(self.padding)))
     self.prepare()
 
   def check(self) -> None:
-    """Raises DeviceError for what the GPU has not; has the device take memory that all kernels share."""
+    """Raise DeviceError if the kernel exceeds a limit of the GPU. Reserve memory that all kernels share."""
     raise NotImplementedError
 
   def prepare(self) -> None:
-    """The code is in place."""
+    """Prepare the packets. The code is in memory."""
     raise NotImplementedError
 
   def launch(self, address: int, groups: int, data: memoryview) -> list[int]:
-    """The commands of a launch whose data, as `pack` made it, is going to be at an address; what depends on that is
-    written into it."""
+    """Return the commands of a launch whose data, made by `pack`, will be at an address. Write values that depend on
+    the address into the data."""
     raise NotImplementedError
 
   def regrid(self, recording: GpuRecording, launch: int, groups: int) -> None:
-    """Another number of workgroups, of a launch of a recording that does not run."""
+    """Change the count of workgroups of a launch in a recording that does not run."""
     raise NotImplementedError
 
   def places(self, position: int) -> list[tuple[int, int]]:
-    """Where the data of a launch has an argument: offsets, and what is added to it there."""
+    """Return the positions of an argument in the data of a launch: offsets, and the number to add to the argument
+    there."""
     return [(self.argument_offset + 8 * position, 0)]
 
   @property
@@ -93,7 +94,7 @@ class Kernel:
     return self.place.address + self.code.entry
 
   def pack(self, launch: Launch) -> bytes:
-    """The data of a launch. Raises DeviceError that says what is wrong with it."""
+    """Return the data of a launch. Raises DeviceError, which tells the mistake."""
     buffers, variables, groups = launch.buffers, launch.variables, launch.grid
     try:
       if len(buffers) != self.buffers or not 0 <= groups <= MOST_GROUPS: raise explain(launch)
@@ -108,7 +109,7 @@ class Kernel:
     return f"<{type(self).__name__} {self.name} on {self.device.name} at {self.place.address:#x}>"
 
 def explain(launch: Launch) -> DeviceError:
-  """What is wrong with a launch that could not be packed."""
+  """Explain why a launch could not be packed."""
   program = launch.program
   if not isinstance(program, Kernel):
     return DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")
@@ -124,11 +125,11 @@ def explain(launch: Launch) -> DeviceError:
   return DeviceError(f"kernel {program.name}: variables {tuple(launch.variables)} are not all 64-bit integers")
 
 class GpuRecording:
-  """Launches as commands in memory, with their data behind them: a replay is one submission. Those that need each other
-  wait for each other.
+  """Launches as commands in memory, followed by their data. A replay is one submission. Dependent launches wait for
+  each other.
 
-  A patch writes that memory, so it waits until the last replay is done. A buffer that was patched may be anywhere in
-  later replays. most_words: of commands that the hardware is sent to at once.
+  A patch writes that memory, so it waits until the last replay is done. A patched buffer may be at any address in later
+  replays. most_words: the limit of a piece of commands.
   """
   most_words = (1 << 20) - 1
   memory_kind: Any
@@ -144,9 +145,9 @@ class GpuRecording:
     self.buffers = [list(map(place, launch.buffers)) for launch in launches]
     self.written = [written(launch) for launch in launches]
     self.waits = self._order()
-    self.touched: Touched | None = None           # by all launches, once that was asked for
-    self.places: list[int] = []                   # of each launch's commands: the index of the first word
-    self.slots: list[int] = []                    # of each launch's data: the offset
+    self.touched: Touched | None = None           # by all launches; computed at first use
+    self.places: list[int] = []                   # the index of the first word of each launch's commands
+    self.slots: list[int] = []                    # the offset of each launch's data
     self.words, unit = sum(program.words_of_launch for program in self.programs), device.kernel.alignment
     end = -(-4 * self.words // unit) * unit
     for data in packed:
@@ -165,8 +166,7 @@ class GpuRecording:
       if data: self.memory.mapping.copyin(slot, data)
 
   def _cut(self, places: list[int]) -> Iterator[Indirect]:
-    """The pieces that the hardware is sent to, one after the other: as many launches in each as it can count the words
-    of."""
+    """Split the commands into pieces, each with as many launches as the hardware's word count allows."""
     start = 0
     for end, after in zip(places[1:], [*places[2:], None]):
       if after is not None and after - start <= self.most_words: continue
@@ -174,21 +174,21 @@ class GpuRecording:
       start = end
 
   def _order(self) -> list[bool]:
-    """Which launches wait for those before them."""
+    """Return which launches wait for those before them."""
     flight = Flight()
     return [flight.take(places, stores, program.code.private_bytes > 0)
             for program, places, stores in zip(self.programs, self.buffers, self.written)]
 
   def _moved(self, launch: int, position: int) -> None:
-    """A buffer is somewhere else from now on, and may be in each replay."""
+    """Treat a buffer as unknown from now on: its address may differ in each replay."""
     self.buffers[launch][position], self.touched = ANYWHERE, None
     for i, (before, now) in enumerate(zip(self.waits, self._order())):
-      if before or not now: continue   # one wait too many does no harm
+      if before or not now: continue   # an unnecessary wait does no harm
       self.waits[i], program = True, self.programs[i]
       self.memory.mapping.copyin(4 * self.places[i], struct.pack(f"<{len(program.barrier)}I", *program.barrier))
 
   def patch(self, launch: int, position: int, value: Any) -> None:
-    """Replace an argument. Raises DeviceError where there is none, or for an int that needs more than 64 bits."""
+    """Replace an argument. Raises DeviceError if there is none, or for an int that needs more than 64 bits."""
     program = self.programs[launch]
     if not 0 <= position < len(program.code.arguments):
       raise DeviceError(f"kernel {program.name} has {len(program.code.arguments)} arguments; there is no number "
@@ -214,7 +214,7 @@ class GpuRecording:
     program.regrid(self, launch, grid)
 
   def _rest(self) -> None:
-    """The hardware does not read it any more."""
+    """Wait until the hardware does not read the memory any more."""
     self.device.check()
     busy, self.busy = self.busy, None
     if busy is not None: self.device.wait_mark(busy)
@@ -227,8 +227,7 @@ class GpuRecording:
     self.busy = self.device.enqueue(self.pieces, self.work, self.touched)
 
   def submit_timed(self) -> list[tuple[int, int]]:
-    """The same, with a look at the GPU's clock between launches: when each began and ended, in nanoseconds of
-    time.perf_counter_ns."""
+    """Run all launches. Return when each began and ended by the GPU's clock, in nanoseconds of time.perf_counter_ns."""
     data = bytearray(4 * self.words)
     if data: self.memory.mapping.copyout(0, memoryview(data))
     words = struct.unpack(f"<{self.words}I", data)

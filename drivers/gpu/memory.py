@@ -1,11 +1,11 @@
-"""What a kernel driver gives a GPU of memory, and the buffers in it. The processor does not see buffers: bytes go
-through memory that both see, moved by the copy engine.
+"""Memory of a GPU from a kernel driver, and the buffers in it. The processor does not see buffers: the copy engine
+moves bytes through memory that both see.
 
 So nothing depends on the size of the PCI window (Resizable BAR), and no cache of the bridge has to be flushed. Small
-buffers are cut from bigger pieces, because the kernel gives whole pages and takes its time.
+buffers are cut from bigger pieces, because the kernel allocates whole pages, slowly.
 
-On a virtual GPU buffers have the size that was asked for, and bytes that are nobody's behind them, so that it can tell
-of accesses beyond their ends.
+On a virtual GPU buffers have exactly the requested size. Unowned bytes follow them, so that the GPU can report accesses
+beyond their ends.
 """
 from __future__ import annotations
 import errno
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 ALIGNMENT = 256
 HUGE_PAGE = 2 << 20           # of GPUs of all vendors, and of x86-64
 SMALL_BYTES = HUGE_PAGE // 4  # larger buffers are allocations of their own
-GAP_BYTES = 64 << 10          # most bytes of nobody's behind a small buffer of a virtual GPU
-STAGE_BYTES = 4 << 20         # of the memory through which bytes go; there are two, so that one is filled while the
-                              # other is emptied
+GAP_BYTES = 64 << 10          # most unowned bytes after a small buffer of a virtual GPU
+# of a staging buffer; there are two, so that one is filled while the other is emptied
+STAGE_BYTES = 4 << 20
 
 class Memory:
-  """Memory that GPUs see at `address`; the processor sees it there too, through `mapping`, if it is visible. `close`
-  gives it back.
+  """Memory that GPUs see at `address`. If it is visible, the processor sees it there too, through `mapping`. `close`
+  frees it.
 
-  kind, handle: what it is and what the kernel calls it, in the words of a driver, which adds to `returns` how each of
-  its steps is undone.
+  kind, handle: its kind and the kernel's name for it, defined by the driver. The driver adds the reversal of each of
+  its steps to `returns`.
   """
   def __init__(self, kind: object, address: int, size: int, label: str, returns: Returns, handle: int = 0):
     self.kind, self.address, self.size, self.label, self.returns, self.handle = (kind, address, size, label, returns,
@@ -41,21 +41,21 @@ class Memory:
 
   @property
   def mapping(self) -> Mapping:
-    """How the processor sees it."""
+    """The processor's view of the memory."""
     assert self.found is not None, f"{self!r} is not visible to the processor"
     return self.found
 
   def close(self) -> None:
-    """Give it back; the GPUs must have done with it.
+    """Free the memory, which no GPU may use any more.
 
-    Raises Refused; a second call does what is left. Its addresses stay taken until all is done.
+    Raises Refused. A second call does the remaining steps. Its addresses stay reserved until all are done.
     """
     self.returns.close()
 
   def __repr__(self) -> str: return f"<{self.label}: {self.size:#x} bytes of {self.kind} at {self.address:#x}>"
 
 class Part:
-  """A buffer: where it is, and the allocation that it lies in."""
+  """A buffer: its address, and the allocation that contains it."""
   __slots__ = ("address", "size", "memory", "__weakref__")
 
   def __init__(self, address: int, size: int, memory: Any):
@@ -79,14 +79,14 @@ class Pinned(Part):
 class GpuAllocator(LRUAllocator):
   """The memory of one GPU, of one kind.
 
-  Freed buffers are used again; work that still uses them comes before work that uses them anew.
+  Freed buffers are reused. Work that still uses them runs before work that uses them anew.
   """
   def __init__(self, device: GpuDevice, kind: Any, limit: int | None):
     super().__init__(device.name, limit=limit, supports_transfer=True)
     self.device, self.kind = device, kind
     self.slab: Any = None
     self.slab_used = 0
-    self.small: dict[int, list[Part]] = {}  # small buffers that the pool gave back, by size
+    self.small: dict[int, list[Part]] = {}  # small buffers that the pool returned, by size
 
   def rounded(self, size: int) -> int:  # type: ignore[override]  # which is a function there
     return size if self.device.box.virtual else LRUAllocator.rounded(size)
@@ -100,7 +100,7 @@ class GpuAllocator(LRUAllocator):
 
   def _own(self, size: int) -> Part:
     memory = self.device.allocate(size, self.kind, "buffer")
-    self.device.box.outline(memory.address, size, memory.size)  # behind it nothing is mapped
+    self.device.box.outline(memory.address, size, memory.size)  # nothing is mapped after it
     return Part(memory.address, size, memory)
 
   def _cut(self, size: int) -> Part:
@@ -119,12 +119,12 @@ class GpuAllocator(LRUAllocator):
     else: self.device.release(opaque.memory, self.device.mark())
 
   def keep(self, memories: set[Any]) -> None:
-    """All other memory is about to be given back."""
+    """Forget all other memory, which is about to be freed."""
     self.pool, self.cached, self.slab = {}, 0, self.slab if self.slab in memories else None
     self.small = {size: [part for part in parts if part.memory in memories] for size, parts in self.small.items()}
 
   def _stage(self) -> Stage:
-    """Through which bytes go. Opens the device if it was closed: the new one takes this allocator over."""
+    """Return the staging buffers. Open the device if it was closed: the new one takes this allocator over."""
     if self.device.closed: Device[self.dev].synchronize()
     return self.device.stage
 
@@ -136,7 +136,7 @@ class GpuAllocator(LRUAllocator):
   def external(self, address: int, size: int) -> Part: return Pinned(self.device, address, size)
 
   def map(self, buf: Buffer) -> Part:
-    """A buffer of another GPU, to be used in place. Raises DeviceError where this GPU cannot see it."""
+    """Return a buffer of another GPU for use in place. Raises DeviceError if this GPU cannot see it."""
     opaque = buf._buf
     if not isinstance(opaque, Part): return super().map(buf)  # type: ignore[no-any-return]
     try: self.device.share(opaque.memory)
@@ -147,26 +147,26 @@ class GpuAllocator(LRUAllocator):
   def transfer(self, dest: Part, src: Any, size: int) -> bool:
     """Copy from a buffer of another GPU, by its copy engine.
 
-    False where they cannot see each other; then nothing has happened.
+    Return False if they cannot see each other; then nothing has happened.
     """
     if not isinstance(src, Part): return False
     other = src.memory.owner
     if not isinstance(other, type(self.device)): return False
     try: other.share(dest.memory)
     except Refused: return False
-    self.device.wait_mark(self.device.mark())  # what this GPU still does with the place
+    self.device.wait_mark(self.device.mark())  # wait for this GPU's earlier work on the destination
     other.wait_mark(other.enqueue_copy(dest.address, src.address, size))
     return True
 
 class Stage:
-  """Two pieces of memory that both the GPU and the processor see, through which bytes go."""
+  """Two staging buffers that both the GPU and the processor see."""
   def __init__(self, device: GpuDevice, memory: Any):
     self.device, self.memory = device, memory
     self.busy: list[tuple[int, int] | None] = [None, None]
     self.turn = 0
 
   def _take(self) -> tuple[int, int]:
-    """The next piece, when it is free: its number and its offset."""
+    """Wait for the next staging buffer. Return its number and its offset."""
     self.device.check()
     self.turn = 1 - self.turn
     busy, self.busy[self.turn] = self.busy[self.turn], None
@@ -174,7 +174,7 @@ class Stage:
     return self.turn, self.turn * STAGE_BYTES
 
   def write(self, dest: int, src: memoryview) -> None:
-    """Copy bytes to the GPU. They are taken when this returns, and are there for work that is submitted after."""
+    """Copy bytes to the GPU. They are read before this returns, and visible to later submissions."""
     with self.device.lock:
       for start in range(0, src.nbytes, STAGE_BYTES):
         chunk = src[start:start + STAGE_BYTES]
@@ -183,9 +183,9 @@ class Stage:
         self.busy[piece] = self.device.enqueue_copy(dest + start, self.memory.address + offset, chunk.nbytes)
 
   def read(self, dest: memoryview, src: int) -> None:
-    """Copy bytes from the GPU, after all that was submitted."""
+    """Copy bytes from the GPU, after all submissions."""
     with self.device.lock:
-      waiting: list[tuple[int, int, int]] = []  # (piece, offset there, where it goes)
+      waiting: list[tuple[int, int, int]] = []  # (number of the staging buffer, offset in it, offset in dest)
       for start in range(0, dest.nbytes, STAGE_BYTES):
         piece, offset = self._take()
         self.busy[piece] = self.device.enqueue_copy(self.memory.address + offset, src + start,

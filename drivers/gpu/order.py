@@ -1,10 +1,11 @@
-"""What waits for what: work that touches memory which earlier work writes, or writes what earlier work reads. The rest
-runs at the same time.
+"""Dependences: work waits if it reads memory that earlier work writes, or writes memory that earlier work touches.
 
-`Flight` is about the launches of a submission: one that waits does so for all before it, so what is known of them is
-forgotten then. `Queues` is about submissions of a device's two queues: one waits for the last one of the other queue
-that it needs, before its work; all of them are done in the order of their numbers, so one that ran at the same time as
-the one before waits for that before it says that it is done.
+Independent work runs in parallel.
+
+`Flight` tracks the launches of a submission. A launch that waits does so for all before it, so the earlier state is
+dropped then. `Queues` tracks submissions of a device's two queues. A submission waits for the last one of the other
+queue that it needs, before its work. All submissions complete in the order of their numbers. So one that ran in
+parallel with the previous one waits for it before it signals its completion.
 """
 from __future__ import annotations
 import collections
@@ -13,32 +14,32 @@ from collections.abc import Iterable, Sequence
 from tinyhw.device import Launch
 from tinyhw.named_tuple import NamedTuple
 
-Place = tuple[int, int]     # bytes from the first address to before the second
+Place = tuple[int, int]     # the first address, and the address after the last byte
 ANYWHERE = (0, 1 << 64)
-SCRATCH = (-2, -1)          # what all kernels that spill share
-MOST = 64                   # places that are looked at for one launch; where there are more, it waits
+SCRATCH = (-2, -1)          # memory that all spilling kernels share
+MOST = 64                   # ranges that are compared for one launch; with more, it waits
 
 def place(buffer: object) -> Place:
-  """Where a launch's buffer is; anywhere, if it does not tell its size."""
+  """Return the range of a launch's buffer, or ANYWHERE if its size is unknown."""
   address, size = getattr(buffer, "address", None), getattr(buffer, "size", None)
   return (address, address + size) if isinstance(address, int) and isinstance(size, int) else ANYWHERE
 
 def written(launch: Launch) -> frozenset[int]:
-  """The positions of the buffers that it may write: all of them, where nobody says."""
+  """Return the positions of the buffers that a launch may write: all of them, if they are unknown."""
   return frozenset(range(len(launch.buffers)) if launch.written is None else launch.written)
 
 def meet(one: Sequence[Place], two: Iterable[Place]) -> bool:
-  """Does a place of the one have a byte with a place of the other in common?"""
+  """Return whether two sets of ranges overlap."""
   return any(start < high and low < end for low, high in two for start, end in one)
 
 class Flight:
-  """What launches read and write that may run at the same time."""
+  """Reads and writes of launches that may run in parallel."""
   def __init__(self) -> None:
     self.reads: list[Place] = []
     self.writes: list[Place] = []
 
   def take(self, places: Sequence[Place], writes: frozenset[int], spills: bool = False) -> bool:
-    """Add a launch with buffers at these places. Must it wait for those before?"""
+    """Add a launch with buffers at these ranges. Return whether it must wait for earlier ones."""
     stores = [p for i, p in enumerate(places) if i in writes] + ([SCRATCH] if spills else [])
     loads = [p for i, p in enumerate(places) if i not in writes]
     waits = (len(self.reads) + len(self.writes) > MOST or meet(stores, self.writes) or meet(stores, self.reads)
@@ -49,7 +50,7 @@ class Flight:
     return waits
 
 class Touched(NamedTuple):
-  """What a submission reads, and what it writes."""
+  """Ranges that a submission reads, and ranges that it writes."""
   reads: Sequence[Place]
   writes: Sequence[Place]
 
@@ -59,7 +60,7 @@ class Touched(NamedTuple):
 EVERYTHING = Touched((), (ANYWHERE,))
 
 def joined(places: Iterable[Place]) -> list[Place]:
-  """The same bytes in as few places as there can be, in order."""
+  """Return the same bytes in the fewest ranges, in order."""
   found: list[Place] = []
   for start, end in sorted(places):
     if found and start <= found[-1][1]: found[-1] = found[-1][0], max(found[-1][1], end)
@@ -67,28 +68,31 @@ def joined(places: Iterable[Place]) -> list[Place]:
   return found
 
 def touched(buffers: Iterable[tuple[Sequence[Place], frozenset[int]]], code: Iterable[object]) -> Touched:
-  """What launches touch together. buffers: of each launch where they are, and which are written; code: of each, the
-  buffer that its kernel is in."""
+  """Return the memory that launches touch together.
+
+  buffers: for each launch the ranges, and which of them it writes. code: for each launch the buffer of its kernel.
+  """
   reads, writes = [place(part) for part in code], list[Place]()
   for places, stores in buffers:
     for i, where in enumerate(places): (writes if i in stores else reads).append(where)
   return Touched(joined(reads), joined(writes))
 
 class Queues:
-  """What submissions of each queue touch, until they are done.
+  """Memory that submissions of each queue touch, until they are done.
 
-  A number that comes again was interrupted, and taken back.
+  If a number comes again, its first submission was cancelled.
   """
   def __init__(self) -> None:
     self.flying: dict[str, collections.deque[tuple[int, Touched]]] = {}
-    self.forgotten: dict[str, int] = {}   # the last submission of a queue of which nothing is known any more
-    self.waited: dict[str, int] = {}      # what a queue has waited for, and with it all that comes behind
+    self.forgotten: dict[str, int] = {}   # the last dropped submission of a queue
+    self.waited: dict[str, int] = {}  # the submission that a queue, and all its later work, has waited for
     self.latest = 0
 
   def take(self, queue: str, number: int, what: Touched, completed: int) -> int:
     """Add a submission.
 
-    The last one of other queues that it waits for before it begins; 0 for none. completed: the last one that is done.
+    Return the last submission of other queues that it must wait for before it begins; 0 for none. completed: the last
+    one that is done.
     """
     if number <= self.latest: self.waited.clear()
     needed, self.latest = 0, number
@@ -106,7 +110,7 @@ class Queues:
     return needed
 
 def order(launches: Sequence[Launch]) -> list[bool]:
-  """Which launches of a submission wait for those before. Their programs are Kernels (launch.py)."""
+  """Return which launches of a submission wait for earlier ones. Their programs are Kernels (launch.py)."""
   if len(launches) < 2: return [False] * len(launches)
   flight = Flight()
   return [flight.take(list(map(place, x.buffers)), written(x), x.program.code.private_bytes > 0) for x in launches]

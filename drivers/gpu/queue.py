@@ -1,8 +1,8 @@
-"""What the queues of GPUs share: waits with a deadline, a timeline, a ring that a device reads, memory for what a
-submission needs until it is done.
+"""Parts of the queues of GPUs: waits with a deadline, a timeline, a ring that a device reads, and memory for a
+submission.
 
-Nothing here knows a vendor: a driver says how its device is told of new words, and how far it has read. All waiting is
-`wait_until`, so nothing waits for ever.
+Nothing here knows a vendor. A driver provides the signal to its device and the device's read position. `wait_until`
+does all waiting, so nothing waits for ever.
 """
 from __future__ import annotations
 import collections
@@ -12,16 +12,16 @@ from collections.abc import Callable, Sequence
 
 from tinyhw.drivers.linux.files import Mapping
 
-SPIN_SECONDS = 0.0005  # a wait looks so long, as fast as it can, before it sleeps: most kernels take no longer
-VIRTUAL_LOOKS = 32     # that a wait for a virtual GPU has before it sleeps: each moves the GPU, so their number must
-                       # not depend on time
+SPIN_SECONDS = 0.0005  # a wait polls this long before it sleeps: most kernels take no longer
+# polls of a wait for a virtual GPU before it sleeps. Each poll advances the GPU, so their count must not depend on time
+VIRTUAL_LOOKS = 32
 
 def wait_until(done: Callable[[], bool], timeout_ms: int, sleep: Callable[[int], None],
                looks: int | None = None) -> bool:
-  """Wait until done(); False when timeout_ms are over. sleep(ms) gives the processor away for so long at most; it may
-  return earlier.
+  """Wait until done(). Return False after timeout_ms.
 
-  looks: how often it looks before it sleeps; None: as often as fits into SPIN_SECONDS.
+  sleep(ms) yields the processor for at most that time; it may return earlier. looks: the count of polls before it
+  sleeps. None: as many as fit into SPIN_SECONDS.
   """
   if done(): return True
   start = time.monotonic()
@@ -34,10 +34,10 @@ def wait_until(done: Callable[[], bool], timeout_ms: int, sleep: Callable[[int],
   return True
 
 class Timeline:
-  """A 32-bit number in memory that the device raises as it completes submissions: number n is done when it is n or
+  """A 32-bit number in memory that the device raises as it completes submissions. Submission n is done when it is n or
   more.
 
-  Devices compare 32 bits, so it must not wrap: at LIMIT, when all is done, `restart` lets it begin anew.
+  Devices compare 32 bits, so it must not wrap. At LIMIT, when all is done, `restart` resets it.
   """
   LIMIT = 1 << 31
 
@@ -47,45 +47,44 @@ class Timeline:
     self.restart()
 
   def restart(self) -> None:
-    """Begin at 0. Nothing may be running."""
+    """Reset to 0. Nothing may be running."""
     self.submitted = 0
     self.memory.store64(self.offset, 0)
 
   @property
   def completed(self) -> int:
-    """How far the device is."""
+    """The last completed submission."""
     return self.memory.load32(self.offset)
 
   def reached(self, number: int) -> bool: return self.completed >= number
 
 class Ring:
-  """A circle of words in memory. A word counts from the first one ever written; the device reads behind.
+  """A ring buffer of words. The count of words starts at the first one ever written. The device reads after the driver.
 
-  consumed: the place of the next word that the device reads, modulo the ring's words. publish: tells the device how
-  many words have been written.
-  wait: waits until a condition holds, or raises. whole: a piece may not cross the end, so what is left there is filled
-  with `filler`.
+  consumed: returns the position of the next word that the device reads, modulo the ring's words. publish: signals the
+  count of written words to the device. wait: waits until a condition holds, or raises. whole: a piece may not cross the
+  end, so the rest of the ring is filled with `filler`.
   """
   def __init__(self, memory: Mapping, words: int, consumed: Callable[[], int], publish: Callable[[int], None],
                wait: Callable[[Callable[[], bool]], None], whole: bool = False, filler: int = 0):
     assert words & (words - 1) == 0, "a ring has a power of two words"
     self.memory, self.words, self.consumed, self.publish, self.wait = memory, words, consumed, publish, wait
     self.whole, self.filler = whole, filler
-    self.written = self.published = 0  # words; `telling`: those that the device is being told of
+    self.written = self.published = 0  # in words; `telling`: those that are being signalled
     self.telling = 0
-    self.seen = 0                      # where the device was when that was looked at last: a look may go over the bus
+    self.seen = 0                      # the last known position of the device: a read of it may go over the bus
 
   def room(self) -> int:
-    """Words that can be written now. One stays free: a full ring would look empty."""
+    """Return the words that can be written now. One stays free: a full ring would look empty."""
     self.seen = self.consumed()
     return self._room_seen()
 
   def _room_seen(self) -> int:
-    """The same by the last look: the device may be further."""
+    """Return the room by the last known position. The device may be further."""
     return self.words - 1 - (self.written - self.seen & self.words - 1)
 
   def put(self, words: Sequence[int]) -> None:
-    """Write a piece; waits while there is no room.
+    """Write a piece, after a wait for room if necessary.
 
     The device sees it when `ring` is called, or when a later piece needs the room.
     """
@@ -106,43 +105,42 @@ class Ring:
     self.written += len(words)
 
   def ring(self) -> None:
-    """Tell the device of all that has been written."""
+    """Signal all written words to the device."""
     if self.published == self.written: return
     self.telling = self.written
     self.publish(self.written)
     self.published = self.written
 
   def cancel(self, begin: int) -> bool:
-    """After an interruption: take back what was written from word `begin` on.
+    """After an interruption, discard the words from word `begin` on.
 
-    False if the device may have been told of some of it.
+    Return False if the device may have seen some of them.
     """
     if self.telling > begin: return False
     self.written = begin
     return True
 
   def recent(self, count: int) -> list[int]:
-    """As many words before the place that the device reads, and from there on, as there are of them: for reports of
-    errors."""
+    """Return up to `count` words before the read position, and as many from there on, for error reports."""
     place = self.consumed()
     ahead = self.written - place & self.words - 1
     behind = min(count, self.written - ahead, self.words - 1 - ahead)
     return [self.memory.load32((place + i) % self.words * 4) for i in range(-behind, min(count, ahead))]
 
 class Transient:
-  """Memory that submissions take in a circle: what one has taken is free again when the timeline has reached its
+  """A ring of memory for submissions. The memory of a submission is free again when the timeline has reached its
   number."""
   def __init__(self, memory: Mapping, address: int, timeline: Timeline, wait: Callable[[int], None],
                alignment: int = 256):
     self.memory, self.address, self.timeline, self.wait, self.alignment = memory, address, timeline, wait, alignment
     self.size = memory.size
-    # counted for ever; what lies between is in use
+    # never wrap; the bytes between them are in use
     self.head = self.tail = 0
-    # (head, the submission that has what is before it)
+    # (head, the submission that uses the memory before it)
     self.sealed: collections.deque[tuple[int, int]] = collections.deque()
 
   def take(self, size: int) -> int:
-    """The offset of `size` bytes. They are the next submission's, until `seal` says which number it has."""
+    """Return the offset of `size` bytes. They belong to the next submission, whose number `seal` sets."""
     size = -(-size // self.alignment) * self.alignment
     assert size <= self.size // 2, "a submission takes half of the memory at most"
     place = self.head % self.size
@@ -156,19 +154,19 @@ class Transient:
     return offset
 
   def write(self, data: bytes) -> int:
-    """A copy of data, for the next submission: its address."""
+    """Copy data for the next submission. Return its address."""
     offset = self.take(len(data))
     self.memory.copyin(offset, data)
     return self.address + offset
 
   def seal(self, number: int) -> None:
-    """What was taken since the last call is used by submission `number`."""
+    """Assign the memory that was taken since the last call to submission `number`."""
     if not self.sealed or self.sealed[-1][0] != self.head: self.sealed.append((self.head, number))
 
   def restart(self) -> None:
-    """The timeline begins anew, and nothing is running.
+    """Reset for a new timeline. Nothing is running.
 
-    What was taken since the last `seal` is still the next submission's.
+    Memory that was taken since the last `seal` still belongs to the next submission.
     """
     if self.sealed: self.tail = self.sealed[-1][0]
     self.sealed.clear()

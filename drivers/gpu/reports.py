@@ -1,5 +1,5 @@
-"""What is told of a GPU that is lost: at which kernel it was, of which line, what lies next to an address, how far the
-queues are."""
+"""Reports about a lost GPU: its current kernel, the line of the program, the memory around an address, the state of the
+queues."""
 from __future__ import annotations
 import contextlib
 import gc
@@ -15,12 +15,12 @@ from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING: from tinyhw.drivers.gpu.device import GpuDevice
 
 SHOWN = 8        # kernels in a report
-NEAR = 1 << 30   # bytes; what is farther away has nothing to do with an address, but for the nearest buffer, which is
-                 # always told
-NULL = 1 << 16   # below it an address is an offset that was added to no address
+# bytes; memory farther away is unrelated to an address. The nearest buffer is always reported
+NEAR = 1 << 30
+NULL = 1 << 16   # an address below this is an offset from a null pointer
 
 class Piece(NamedTuple):
-  """Memory that a report may name. size: bytes; holds: its contents, where somebody knows them."""
+  """Memory that a report may name. size: bytes; holds: its contents, if they are known."""
   address: int
   size: int
   what: str
@@ -30,7 +30,7 @@ class Piece(NamedTuple):
   def end(self) -> int: return self.address + self.size
 
   def seen_from(self, address: int) -> str:
-    """Where it lies, for who looks at an address outside of it."""
+    """Describe its position relative to an address outside of it."""
     if address >= self.end: return f"{self.end:#x} is the end of {self}, {show_bytes(address - self.end)} before it"
     return f"{self.address:#x} begins {self}, {show_bytes(self.address - address)} behind it"
 
@@ -38,10 +38,10 @@ class Piece(NamedTuple):
   def __str__(self) -> str: return f"{self.what} of {show_bytes(self.size)}{self.holds and f' with {self.holds}'}"
 
 def buffers(device: GpuDevice) -> list[Piece]:
-  """The program's buffers on a device, parts of them that are buffers too, and the code of its kernels.
+  """Return the program's buffers on a device, parts of them that are buffers too, and the code of its kernels.
 
-  An allocator does not know what is in its memory, so all objects of the process are asked: only a report may take so
-  long.
+  An allocator does not know the contents of its memory, so all objects of the process are searched. Only a report may
+  take that long.
   """
   found = {id(part): Piece(part.address, size, "a buffer") for part, size in device.allocator.live.values()
            if isinstance(part, Part)}
@@ -54,8 +54,8 @@ def buffers(device: GpuDevice) -> list[Piece]:
   return list(found.values())
 
 def place(device: GpuDevice, address: int) -> str:
-  """What lies at or next to an address, in buffers, other memory of the device, and what was freed; and the buffer
-  that is nearest to it."""
+  """Describe the memory at or next to an address: buffers, other memory of the device, freed memory, and the nearest
+  buffer."""
   if address < NULL: return "a null pointer, or an offset from one"
   known, others = buffers(device), [Piece(m.address, m.size, f"\"{m.label}\"") for m in device.memories]
   gone = [Piece(m.address, m.size, f"\"{m.label}\" (which was freed)") for m in device.freed]
@@ -77,35 +77,35 @@ def place(device: GpuDevice, address: int) -> str:
   return "; ".join(words) or "no memory of the device is near it"
 
 def current(device: GpuDevice, submitting: Sequence[Work] = ()) -> list[str]:
-  """What the device is at: a line with the names of kernels and where the program wants them, or none.
+  """Return a line with the current kernels of the device and the lines of the program that requested them, or nothing.
 
-  submitting: what it was told last, perhaps not quite yet.
+  submitting: the last work, which the device may not have seen completely.
   """
-  with contextlib.suppress(TinyError):  # a virtual device may tell of more errors when it is looked at
+  with contextlib.suppress(TinyError):  # a virtual device may report more errors when it is polled
     done = device.timeline.completed
     for (epoch, number), work in device.log:
       if epoch == device.epoch and number > done: return [was_at(number, work)]
   return [f"which was being submitted: {_few(submitting)}"] if submitting else []
 
 def was_at(number: int, work: Sequence[Work]) -> str:
-  """A line about the submission that a device has not done."""
+  """Return a line about the submission that a device has not finished."""
   return f"submission {number}, which it was at: {_few(work)}"
 
 def late(what: str, timeout_ms: int) -> str:
-  """The reason of a device that missed a deadline."""
+  """Return the reason of a device that missed a deadline."""
   return f"did not finish {what} in {timeout_ms / 1000:g} s"
 
 def lost(name: str, reason: str) -> str:
-  """What whoever uses a device is told from then on."""
+  """Return the message of all later uses of a device."""
   return f"{name} is lost since it {reason}; start the program again, or use another device"
 
 def beginning(name: str, arch: str, reason: str, done: int, submitted: int) -> list[str]:
-  """The first lines of a report. done, submitted: numbers of submissions."""
+  """Return the first lines of a report. done, submitted: numbers of submissions."""
   return [f"{name} ({arch}) {reason}", f"  submission {done} is the last one that it has done, {submitted} was "
           f"submitted last"]
 
 def advice(name: str, arch: str) -> str:
-  """The last line of a report about a real device."""
+  """Return the last line of a report about a real device."""
   return (f"  the kernel's log (dmesg) may tell more; with EMULATE={arch} DEV={name.partition(':')[0]} a virtual GPU "
           f"runs the same and names the "
           "instruction")
@@ -115,7 +115,7 @@ def _few(work: Sequence[Work]) -> str:
   return ", ".join(shown) + (f" and {len(work) - SHOWN} more" if len(work) > SHOWN else "")
 
 def report(device: GpuDevice, reason: str) -> str:
-  """All that is known of a device that is about to be lost."""
+  """Return all known facts about a device that is about to be lost."""
   lines = beginning(device.name, device.arch, reason, device.timeline.completed, device.timeline.submitted)
   lines += [f"  {text}" for text in current(device)]
   lines += [f"  {queue.state()}" for queue in (device.compute, device.copies)]

@@ -1,7 +1,7 @@
-"""Why a device file cannot be used, beyond the errno: the kernel's module, containers, groups, cards on the PCI bus.
-For `doctor --device`.
+"""Reasons why a device file cannot be used, beyond the errno: the kernel module, containers, groups, cards on the PCI bus.
 
-Reads only. Drivers put their own findings (chips, versions) behind these; nothing here knows a vendor.
+For `doctor --device`. Only reads. Drivers add their own findings (chips, versions) after these. Nothing here knows a
+vendor.
 """
 from __future__ import annotations
 import errno
@@ -16,15 +16,17 @@ DISPLAY, ACCELERATOR = 0x03, 0x12                        # PCI classes that GPUs
 CONTAINERS = ("/.dockerenv", "/run/.containerenv")       # files that Docker and Podman make in their containers
 
 class Finding(NamedTuple):
-  """One thing that was looked at. state: OK, NOTE (it works, but not as well as it could) or PROBLEM; fix: a command,
-  or what to do."""
+  """The result of one check.
+
+  state: OK, NOTE (it works, but not as well as it could) or PROBLEM. fix: a command, or other advice.
+  """
   name: str
   state: str
   words: str
   fix: str = ""
 
 def cards(box: Box, vendor: int) -> list[str] | None:
-  """The GPUs of a vendor on the PCI bus, as "0000:03:00.0 (device 0x744c)"; None where the bus cannot be read."""
+  """Return the GPUs of a vendor on the PCI bus, as "0000:03:00.0 (device 0x744c)"; None if the bus cannot be read."""
   if not box.exists(PCI): return None
   found = []
   for name in sorted(box.listdir(PCI)):
@@ -32,11 +34,11 @@ def cards(box: Box, vendor: int) -> list[str] | None:
     try:
       if number("vendor") == vendor and number("class") >> 16 in (DISPLAY, ACCELERATOR):
         found.append(f"{name} (device {number('device'):#06x})")
-    except (OSError, ValueError): continue  # it has gone, or is hidden
+    except (OSError, ValueError): continue  # removed, or hidden
   return found
 
 def module(box: Box, name: str, node: str, found: list[str] | None) -> Finding:
-  """Is the kernel's module loaded that makes a device file? found: cards on the bus."""
+  """Check that the kernel module of a device file is loaded. found: cards on the bus."""
   if box.exists(f"/sys/module/{name}"): return Finding("kernel module", OK, f"{name} is loaded")
   if box.exists(node): return Finding("kernel module", OK, f"{name} is not listed, but made {node}")
   card = f"{found[0]} is on the PCI bus, but " if found else ""
@@ -44,7 +46,8 @@ def module(box: Box, name: str, node: str, found: list[str] | None) -> Finding:
                  f"sudo modprobe {name}; dmesg | grep {name} says why it fails")
 
 def node(box: Box, path: str, options: str) -> Finding:
-  """Does a device file exist, and may this process open it for reading and writing? options: of a container's start."""
+  """Check that a device file exists and that this process may open it for reading and writing. options: for the start
+  of a container."""
   inside = any(map(box.exists, CONTAINERS))
   if not box.exists(path):
     if inside:
@@ -63,7 +66,7 @@ def node(box: Box, path: str, options: str) -> Finding:
   return Finding(path, OK, "this user may open it")
 
 def _group(box: Box, path: str, inside: bool) -> Finding:
-  """Why the owner's group does not let this process in."""
+  """Explain why the group of the file does not admit this process."""
   group = box.group(path)
   now, listed = box.member(group)
   if group.isdecimal():

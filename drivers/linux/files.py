@@ -1,9 +1,9 @@
-"""What a driver sees of the operating system: device files, their ioctls and mappings, and the text files of sysfs.
+"""The operating system as a driver sees it: device files, their ioctls and mappings, and the text files of sysfs.
 
-`machine()` is the one place where a driver gets at them. It gives this computer (`Computer`), or with EMULATE=gfx1100
-(...) a virtual one with the same protocol, so the same driver runs against both. The protocol raises OSError with the
-kernel's errno, as the system calls do; `Node`, what a driver holds, turns that into a DriverError that says what to do.
-Nothing here knows a vendor.
+`machine()` is the single entry point of a driver. It returns this computer (`Computer`), or with EMULATE=gfx1100 (...)
+a virtual one with the same protocol. So the same driver runs on both. The protocol raises OSError with the kernel's
+errno, as the system calls do. A driver holds a `Node`, which turns that into a DriverError with advice. Nothing here
+knows a vendor.
 """
 from __future__ import annotations
 import contextlib
@@ -29,20 +29,21 @@ if sys.platform == "linux":
   import pwd
 
 READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE if sys.platform != "win32" else 3
-PROT_NONE, MAP_FIXED, MAP_NORESERVE = 0, 0x10, 0x4000  # Linux on x86-64 and AArch64: uapi/asm-generic/mman-common.h,
-                                                       # mman.h
+# Linux on x86-64 and AArch64: uapi/asm-generic/mman-common.h, mman.h
+PROT_NONE, MAP_FIXED, MAP_NORESERVE = 0, 0x10, 0x4000
 MAP_SHARED, MAP_PRIVATE, MAP_ANONYMOUS = 0x01, 0x02, 0x20
-RESERVED = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE  # with PROT_NONE: addresses that nothing else gets
+# with PROT_NONE: addresses that no other mapping gets
+RESERVED = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
 PAGE = 4096
 
-# **** the protocol: what this computer and a virtual one have in common ****
+# **** the protocol of this computer and of a virtual one ****
 
 class Mapping(Protocol):
   """Memory that the processor sees, at a host address. All accesses of a driver go through these methods, so a virtual
-  device sees them: the store to a doorbell rings it.
+  device sees them: a store to a doorbell rings it.
 
-  Offsets and sizes are in bytes; words are aligned to their size. `close` ends the mapping; where it was made at a
-  given address (MAP_FIXED) the addresses stay reserved, and belong to whoever had reserved them.
+  Offsets and sizes are in bytes. Words are aligned to their size. `close` ends the mapping. If it was made at a given
+  address (MAP_FIXED), the addresses stay reserved for their owner.
   """
   @property
   def address(self) -> int: ...
@@ -60,54 +61,56 @@ class Mapping(Protocol):
     """End it. A second call does nothing."""
 
 class File(Protocol):
-  """An opened device file. What it refuses is an OSError with the kernel's errno."""
+  """An opened device file. Refusals are OSErrors with the kernel's errno."""
   def fileno(self) -> int:
-    """The descriptor's number, as ioctls pass it; a virtual file has one that no real file has."""
+    """Return the descriptor's number, as ioctls pass it. A virtual file has a number that no real file has."""
   def ioctl(self, request: int, argument: Any) -> None:
-    """Call the driver in the kernel. argument: a ctypes Structure; what the call answers is written into it."""
+    """Call the driver in the kernel. argument: a ctypes Structure, which receives the results."""
   def mmap(self, length: int, offset: int, address: int, prot: int, flags: int) -> Mapping:
-    """Map a part of the file. address: 0, or with MAP_FIXED in flags where it must lie: in addresses that the caller
-    has reserved."""
+    """Map a part of the file.
+
+    address: 0, or with MAP_FIXED in flags an address that the caller has reserved.
+    """
   def poll(self, timeout_ms: int) -> bool:
-    """Wait until the file has something to read; False when the time is over."""
+    """Wait until the file has something to read. Return False after the timeout."""
   def close(self) -> None:
-    """Give the descriptor back. A second call does nothing."""
+    """Close the descriptor. A second call does nothing."""
 
 class Box(Protocol):
   """A computer's files.
 
-  Paths are absolute. virtual: its devices move when a program looks at them, and time is nothing to them.
+  Paths are absolute. virtual: its devices advance when a program polls them, independent of time.
   """
   @property
   def virtual(self) -> bool: ...
   def open(self, path: str, flags: int) -> File:
     """Open a device file. flags: of os.open."""
   def read_text(self, path: str) -> str:
-    """The contents of a text file of sysfs or procfs."""
+    """Return the contents of a text file of sysfs or procfs."""
   def listdir(self, path: str) -> list[str]:
-    """The names in a folder, in any order."""
+    """Return the names in a folder, in any order."""
   def exists(self, path: str) -> bool: ...
   def barred(self, path: str) -> bool:
-    """Do a container's rules (the cgroup's) keep this process from a device file that is there, whatever its mode
-    says?"""
+    """Return whether a container's rules (the cgroup's) keep this process from an existing device file, whatever its
+    mode says."""
   def group(self, path: str) -> str:
-    """The name of the group that a file belongs to; its number where that has no name."""
+    """Return the name of the group of a file, or its number if it has no name."""
   def member(self, group: str) -> tuple[bool, bool]:
-    """Is this process in a group; does the system's list of groups have its user in it?"""
+    """Return whether this process is in a group, and whether the system's list of groups has its user in it."""
   def outline(self, address: int, size: int, whole: int) -> None:
-    """Tell a virtual computer that of `whole` bytes of memory at a GPU's address the first `size` are a buffer, and
-    that the others are nobody's."""
+    """Tell a virtual computer the extent of a buffer: the first `size` of `whole` bytes at a GPU's address. The others
+    are unowned."""
   def told(self) -> str:
-    """What a virtual computer knows of the last page fault, with instruction and lane; once.
+    """Return a virtual computer's description of the last page fault, with instruction and lane; once.
 
-    Nothing of a real one: its kernel's log is not read.
+    A real computer returns nothing: the kernel's log is not read.
     """
 
 def machine() -> Box:
-  """The computer whose devices are driven: the virtual one that EMULATE names, else this one. The only way to a device
-  file or to sysfs.
+  """Return the computer whose devices are driven: the virtual one of EMULATE, else this one. All device files and sysfs
+  are accessed through it.
 
-  Raises DeviceError where this one's memory comes in other pages than drivers know.
+  Raises DeviceError if this computer's page size is not that of drivers.
   """
   name = EMULATE.value
   if not name:
@@ -132,7 +135,7 @@ def _libc() -> Any:
 def map_memory(length: int, address: int = 0, prot: int = READ_WRITE, flags: int = MAP_PRIVATE | MAP_ANONYMOUS,
                descriptor: int = -1,
                offset: int = 0) -> HostMapping:
-  """mmap of the C library, which unlike Python's takes an address. Raises OSError."""
+  """Call mmap of the C library, which unlike Python's takes an address. Raises OSError."""
   found = _libc().mmap(address or None, length, prot, flags, descriptor, offset)
   if found in (None, ctypes.c_void_p(-1).value):
     number = ctypes.get_errno()
@@ -140,8 +143,7 @@ def map_memory(length: int, address: int = 0, prot: int = READ_WRITE, flags: int
   return HostMapping(int(found), length, bool(flags & MAP_FIXED))
 
 class HostMapping:
-  """Memory of this process. fixed: it lies in addresses that somebody has reserved; they stay reserved when it is
-  closed."""
+  """Memory of this process. fixed: it lies in reserved addresses, which stay reserved when it is closed."""
   __slots__ = ("address", "size", "fixed", "closed", "_bytes", "_words", "_quads")
 
   def __init__(self, address: int, size: int, fixed: bool = False):
@@ -214,7 +216,7 @@ class Computer:
   def listdir(self, path: str) -> list[str]: return os.listdir(path)
   def exists(self, path: str) -> bool: return os.path.exists(path)
   def barred(self, path: str) -> bool:
-    # the mode's no is EACCES
+    # then the mode's refusal is EACCES
     return _libc().access(os.fsencode(path), os.R_OK | os.W_OK) != 0 and ctypes.get_errno() == errno.EPERM
 
   def outline(self, address: int, size: int, whole: int) -> None: pass
@@ -229,20 +231,20 @@ class Computer:
     try: entry = grp.getgrgid(int(group)) if group.isdecimal() else grp.getgrnam(group)
     except KeyError: return group.isdecimal() and int(group) in os.getgroups(), False
     try: user = pwd.getpwuid(os.getuid()).pw_name
-    except KeyError: user = ""           # a number without a name, as containers have it
+    except KeyError: user = ""           # a number without a name, as in containers
     return entry.gr_gid in (*os.getgroups(), os.getegid()), user in entry.gr_mem
 
 COMPUTER: Box = Computer()
 
-# **** what a driver holds ****
+# **** the objects of a driver ****
 
 class Refused(DriverError):
-  """A system call that failed. errno: why, as a number."""
+  """A system call that failed. errno: the reason, as a number."""
   def __init__(self, message: str, number: int):
     super().__init__(message)
     self.errno = number
 
-ADVICE = {  # what an errno means wherever a call has no advice of its own
+ADVICE = {  # the meaning of an errno for calls without advice of their own
   errno.EPERM: "the system does not allow it; look at the container's or the service's security settings",
   errno.ENOENT: "load the kernel module that makes it, or look whether the device is there",
   errno.ENODEV: "the device is gone, or its driver did not start; look into the kernel log (dmesg)",
@@ -257,9 +259,10 @@ ADVICE = {  # what an errno means wherever a call has no advice of its own
 }
 
 def refusal(what: str, error: OSError, advice: Table[int, str] | None = None) -> Refused:
-  """The error of a failed call: what was tried, the reason, and what to do. The one place where an errno becomes words.
+  """Return the error of a failed call: the attempt, the reason, and advice. This is the single place where an errno
+  becomes words.
 
-  Raises an error that has none as it is: the handler of a signal did that, during the call.
+  Raises an error without errno unchanged: a signal handler raised it during the call.
   """
   if error.errno is None: raise error
   number = error.errno
@@ -267,17 +270,17 @@ def refusal(what: str, error: OSError, advice: Table[int, str] | None = None) ->
   return Refused(f"{what}: {os.strerror(number).lower()} ({errno.errorcode.get(number, number)}); {hint}", number)
 
 class Unreturned(list["Returns"]):
-  """What the kernel refused to take back."""
+  """Resources that the kernel refused to take back."""
   def offer_again(self) -> None:
-    """Try once more to give it back."""
+    """Try to free them again."""
     for returns in list(self):
       with contextlib.suppress(Refused): returns.close()
 
 class Returns:
-  """How a thing is given back: steps, done from the last one to the first. What is refused stays, and all before it,
-  for another try.
+  """The steps that free a resource, done from the last one to the first. A refused step and all before it stay for
+  another try.
 
-  unreturned: has this as long as something was refused.
+  unreturned: contains this object while a refused step is left.
   """
   def __init__(self, unreturned: Unreturned):
     self.unreturned = unreturned
@@ -286,7 +289,7 @@ class Returns:
   def add(self, step: Callable[[], None]) -> None: self.steps.append(step)
 
   def close(self) -> None:
-    """Do the steps that are left. Raises Refused."""
+    """Do the remaining steps. Raises Refused."""
     try:
       while self.steps:
         self.steps[-1]()
@@ -299,7 +302,7 @@ class Returns:
 class Node:
   """An opened device file of a driver. Calls raise Refused.
 
-  advice: what an errno means, by the call: "open", "mmap", or the name of an ioctl's structure.
+  advice: advice for an errno, by the call: "open", "mmap", or the name of an ioctl's structure.
   """
   def __init__(self, box: Box, path: str, advice: Table[str, Table[int, str]] | None = None, flags: int = os.O_RDWR):
     self.path, self.advice = path, advice or {}
@@ -313,8 +316,10 @@ class Node:
   def fileno(self) -> int: return self.file.fileno()
 
   def ioctl(self, argument: Any, what: str = "") -> None:
-    """The call whose structure this is: its class has the number, as REQUEST. what: it is for, in errors; the name of
-    the structure if not given."""
+    """Do the call of this structure, whose class has the number as REQUEST.
+
+    what: the purpose of the call, for errors; by default the name of the structure.
+    """
     kind = type(argument)
     try: self._uninterrupted(kind.REQUEST, argument)
     except OSError as error:
@@ -325,11 +330,10 @@ class Node:
       try:
         self.file.ioctl(request, argument)
         return
-      except InterruptedError: continue  # the signal's handler has run; the call had no effect
+      except InterruptedError: continue  # the signal handler has run; the call had no effect
 
   def mmap(self, length: int, offset: int, address: int = 0, prot: int = READ_WRITE) -> Mapping:
-    """Share `length` bytes of the file with the processor; address: in addresses that the caller has reserved, or 0
-    for any."""
+    """Map `length` bytes of the file. address: in addresses that the caller has reserved, or 0 for any."""
     try: return self.file.mmap(length, offset, address, prot, MAP_SHARED | (MAP_FIXED if address else 0))
     except OSError as error:
       raise refusal(f"{self.path}: mapping {length:#x} bytes", error, self.advice.get("mmap")) from error
@@ -339,11 +343,11 @@ class Node:
 # **** order of memory accesses ****
 
 def fence() -> None:
-  """Stores before it are visible to a device before stores after it, also those to write-combined memory.
+  """Make earlier stores visible to a device before later ones, including stores to write-combined memory.
 
-  Taking a lock is a locked instruction on x86-64, which orders all of them; on AArch64 it is an acquire and a release,
-  which order ordinary memory. It is a new lock each time, that nobody else can hold: finalizers, handlers of signals
-  and copies of the process come by here, too.
+  Taking a lock is a locked instruction on x86-64, which orders all stores. On AArch64 it is an acquire and a release,
+  which order ordinary memory. The lock is new each time, so that nobody else can hold it. Finalizers, signal handlers
+  and copies of the process call this too.
   """
   lock = threading.Lock()
   lock.acquire()

@@ -1,8 +1,8 @@
-"""The kernels of drivers/gpu/selftest/kernels.py in AMD's words, and what to look at where a step with them fails.
+"""The kernels of drivers/gpu/selftest/kernels.py in AMD assembly, and hints for steps that fail with them.
 
-Names of instructions are RDNA3's, which all assemblers take; what has no common name is in `WORDS`. How lanes share the
-matrices of a product is from AMD's matrix instruction calculator; the steps of a sum may be in any order that both
-factors have.
+Names of instructions are RDNA3's, which all assemblers take. `WORDS` has the text of those without a common name. The
+distribution of matrices over lanes is from AMD's matrix instruction calculator. The steps of a sum may be in any order,
+if both factors have the same.
 """
 from __future__ import annotations
 import math
@@ -12,8 +12,8 @@ from typing import Any
 from tinyhw.drivers.gpu.selftest.kernels import LANES, Approximation, Matrix, Texts, steps
 from tinyhw.machine.ir.code import Code
 
-# By generation: where the workgroup's number is, waits for scalar loads, vector loads, stores and local memory, and a
-# barrier
+# By generation: the register of the workgroup's number, waits for scalar loads, vector loads, stores and local memory,
+# and a barrier
 WORDS = {
   9: {"group": "s2", "scalars": "s_waitcnt lgkmcnt(0)", "vectors": "s_waitcnt vmcnt(0)", "stores": "s_waitcnt vmcnt(0)",
       "local": "s_waitcnt lgkmcnt(0)", "barrier": "s_barrier"},
@@ -72,7 +72,7 @@ CONSTANT = "s_load_b64 s[4:5], s[0:1], 0x0\n" + INDEX + """v_mov_b32 v2, {number
 {scalars}
 global_store_b32 v1, v2, s[4:5]
 s_endpgm"""
-# One exchange of a sum over 256 lanes: each adds what the lane has whose number differs in one bit
+# One exchange of a sum over 256 lanes: each lane adds the value of the lane whose number differs in one bit
 EXCHANGE = """ds_store_b32 v2, v3
 {local}
 {barrier}
@@ -110,10 +110,10 @@ global_load_b64 v[2:3], v1, s[6:7]
 s_nop 4
 global_store_b64 v1, v[2:3], s[4:5]
 s_endpgm"""
-# It never ends, and looks at memory meanwhile
+# It never ends, and reads memory meanwhile
 HANG = "s_nop 0\ns_branch -2\ns_endpgm"
 
-# **** the matrix unit: each lane loads its elements of A and B, and stores those of the result ****
+# **** the matrix unit: each lane loads its elements of A and B, and stores its elements of the result ****
 
 MATRIX_11 = """s_load_b128 s[4:7], s[0:1], 0x0
 s_load_b64 s[8:9], s[0:1], 0x10
@@ -168,7 +168,7 @@ MATRIX = {
              lambda lane, e: (8 * (lane // 16) + e, lane % 16), lambda lane, e: (8 * (lane // 16) + e, lane % 16)),
 }
 
-HALF_OF_64 = 2.0 ** -23   # the 24 bits of a float64 that reciprocals and roots have
+HALF_OF_64 = 2.0 ** -23   # the bits of a float64 that reciprocals and roots have: 24
 APPROXIMATIONS = (
   Approximation("v_rcp_f32", lambda x: 1 / x, 1.0, 2.0, needed=True),
   Approximation("v_sqrt_f32", math.sqrt, 1.0, 4.0, needed=True),
@@ -184,14 +184,14 @@ APPROXIMATIONS = (
 )
 
 def texts(generation: int) -> Texts:
-  """The kernels for a generation of chips."""
+  """Return the kernels for a generation of chips."""
   return Texts(EMPTY, STORE, ADD, SPILL, CONSTANT, REDUCE, HANG, {"f": FLOAT, "d": DOUBLE}, APPROXIMATIONS,
                MATRIX[generation], SCALAR)
 
 def kernel(assemble: Callable[[str, str], bytes], arch: str, generation: int, text: str, name: str,
            arguments: Sequence[str] = ("buffer",),
            lanes: int = LANES, words: dict[str, str] | None = None, **fields: Any) -> Code:
-  """A kernel of the texts above. words: what else stands in braces there."""
+  """Assemble a kernel of the texts above. words: replacements for other names in braces."""
   made = assemble(text.format(**WORDS[generation], **(words or {})), arch)
   return Code(name, arch, made, tuple(arguments), lanes=lanes, registers=(("vgpr", 32), ("sgpr", 16)), **fields)
 

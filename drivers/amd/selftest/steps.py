@@ -1,8 +1,8 @@
-"""What `python3 -m tinyhw selftest AMD` asks of a GPU before and after it computes: from the device files to a copy,
-one part of the driver after the other.
+"""The steps of `python3 -m tinyhw selftest AMD` before and after the kernels: from the device files to a copy, one part
+of the driver after the other.
 
-The steps before the device opens use the driver's parts by themselves (`Bench`), so the first that fails says which
-part of it, of the kernel or of the card is to be looked at. What kernels are asked is in selftest/kernels.py.
+The steps before the device opens use single parts of the driver (`Bench`). So the first failure names the part of the
+driver, the kernel or the card at fault. selftest/kernels.py has the steps with kernels.
 """
 from __future__ import annotations
 import time
@@ -67,7 +67,7 @@ class AMDBench(Bench):
     return Commands(self.gpu, (meeting, meeting + 64) if self.gpu.xccs > 1 else None)
 
   def send(self, commands: Commands) -> None:
-    """Tell the compute queue."""
+    """Submit to the compute queue."""
     self.compute.put(commands.words)
     self.compute.ring.ring()
 
@@ -98,7 +98,7 @@ class AMDSession(GpuSession):
     super().__init__(name, tools)
     self.gpu: Gpu | None = None
     self.kfd: Kfd | None = None
-    self.available = 0     # bytes of the GPU's memory before the first step took any
+    self.available = 0     # bytes of the GPU's memory before the first step
 
   @property
   def bench(self) -> AMDBench:
@@ -156,14 +156,14 @@ def nodes(s: AMDSession) -> str:
           f"GPU's memory are free")
 
 def available(s: AMDSession) -> int:
-  """Bytes of the GPU's memory that can be allocated."""
+  """Return the bytes of the GPU's memory that can be allocated."""
   assert s.gpu is not None and s.kfd is not None
   request = kfd_ioctl.GetAvailableMemory(gpu_id=s.gpu.gpu_id)
   s.kfd.node.ioctl(request)
   return int(request.available)
 
 def compute_queue(s: AMDSession) -> str:
-  """The queue, and the mapping of its doorbell."""
+  """Check the queue, and the mapping of its doorbell."""
   assert s.gpu is not None
   queue = s.bench.compute
   sizes = s.gpu.queue_sizes()
@@ -171,7 +171,7 @@ def compute_queue(s: AMDSession) -> str:
           f"{sizes.control_stack}")
 
 def command_processor(s: AMDSession) -> str:
-  """A doorbell, a packet that does nothing, and a word that it writes."""
+  """Check a doorbell, a packet that does nothing, and a word that it writes."""
   bench, commands, word = s.bench, s.bench.commands(), s.bench.word()
   commands.packet(commands.packets.NOP, data=[0, 0])
   commands.release(bench.page.address + word, 1)
@@ -182,7 +182,7 @@ def command_processor(s: AMDSession) -> str:
           f"doorbell")
 
 def interrupts(s: AMDSession) -> str:
-  """Sleeping until a queue signals."""
+  """Check that a wait sleeps until a queue signals."""
   bench, commands, word = s.bench, s.bench.commands(), s.bench.word()
   commands.release(bench.page.address + word, 1, (bench.events.mailbox, bench.events.number))
   bench.send(commands)
@@ -196,7 +196,7 @@ def interrupts(s: AMDSession) -> str:
   return f"woken after {milliseconds:.2f} ms"
 
 def copy_engine(s: AMDSession) -> str:
-  """From the host's memory to the GPU's, and back to another place."""
+  """Copy from the host's memory to the GPU's, and back to another address."""
   bench, word = s.bench, s.bench.word()
   def finish() -> None:
     bench.copies.signal(bench.page.address + word, 1, (bench.events.mailbox, bench.events.number))
@@ -205,14 +205,14 @@ def copy_engine(s: AMDSession) -> str:
   return bench.there_and_back(bench.copies.copy, finish)
 
 def opens(s: AMDSession) -> str:
-  """The device, as programs open it."""
+  """Open the device as programs do."""
   s.close()
   device = s.device
   assert isinstance(device, AMDDevice)
   return f"{device.arch}, {device.compute.state()}; {device.copies.state()}"
 
 def release(s: AMDSession) -> str:
-  """The device closes, and all of the GPU's memory is free again."""
+  """Close the device. All of the GPU's memory must be free again."""
   let_go(s)
   left = available(s)
   if left < s.available:

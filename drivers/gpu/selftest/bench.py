@@ -1,7 +1,6 @@
-"""What self-tests of GPUs put on a bench: memory and queues of a GPU, each made when it is first asked for, without an
-order of submissions.
+"""Memory and queues of a GPU for self-tests, each made at first use, without an order of submissions.
 
-Words in a page that GPU and processor see tell when something is done. A subclass makes the queues of its vendor.
+Words in a page that GPU and processor see signal completion. A subclass makes the queues of its vendor.
 """
 from __future__ import annotations
 import contextlib
@@ -13,16 +12,16 @@ from tinyhw.drivers.gpu.queue import VIRTUAL_LOOKS, Timeline, Transient, wait_un
 from tinyhw.drivers.linux.files import PAGE
 from tinyhw.selftest.frame import Wrong, short_bytes
 
-COPIED = 64 << 10         # bytes of a copy there and back
+COPIED = 64 << 10         # bytes of a copy to the GPU and back
 COMMAND_BYTES = 16 * PAGE
-WORDS_AT, RESERVED_AT = 64, 1024  # offsets in the page of signals: words of the steps, 64 bytes each; what the subclass
-                                  # puts behind them
+# offsets in the page of signals: words of the steps, 64 bytes each; the rest is for the subclass
+WORDS_AT, RESERVED_AT = 64, 1024
 
 class Bench:
-  """get: takes (bytes, kind, label) to memory of the driver. host: the kind that both sides see. own: the kind that
-  only the GPU sees.
+  """The memory and queues of a self-test.
 
-  virtual: the GPU is, so it moves when it is looked at, and waits count looks.
+  get: maps (bytes, kind, label) to memory of the driver. host: the kind that both sides see. own: the kind that only
+  the GPU sees. virtual: the GPU is virtual, so it advances when it is polled, and waits count polls.
   """
   def __init__(self, get: Callable[[int, Any, str], Any], host: Any, own: Any, alignment: int, limit_ms: int,
                virtual: bool):
@@ -41,24 +40,24 @@ class Bench:
       failed.pop_all()
 
   def allocate(self, size: int, kind: Any, label: str) -> Any:
-    """Memory until the end of the bench."""
+    """Allocate memory until the end of the bench."""
     memory = self.get(size, kind, label)
     self.memories.append(memory)
     self.undo.callback(memory.close)
     return memory
 
   def keep(self, queue: Any) -> Any:
-    """A queue that has been made: it is told of in reports, and closed in the end."""
+    """Register a new queue for reports, and for closing at the end."""
     self.queues.append(queue)
     self.undo.callback(queue.close)
     return queue
 
   def look(self, ms: int) -> None:
-    """What a wait does between two looks."""
+    """Pause between two polls of a wait."""
     time.sleep(0.0005)
 
   def look_at_clock(self) -> tuple[int, float, float]:
-    """Ticks of the GPU's clock, and the host's seconds before and after they were read."""
+    """Return ticks of the GPU's clock, and the host's seconds before and after they were read."""
     raise NotImplementedError
 
   def converse(self, asked: int, answered: int, done: int) -> None:
@@ -69,7 +68,7 @@ class Bench:
     raise NotImplementedError
 
   def wait_for(self, done: Callable[[], bool], what: str) -> None:
-    """Look until a condition holds. Raises Wrong that tells how far the queues are."""
+    """Poll until a condition holds. Raises Wrong, with the state of the queues."""
     if wait_until(done, self.limit_ms, self.look, VIRTUAL_LOOKS if self.virtual else None): return
     lines = [f"{what} did not come in {self.limit_ms / 1000:g} s"]
     for queue in self.queues: lines += [queue.state(), *(queue.recent() if hasattr(queue, "recent") else ())]
@@ -78,19 +77,21 @@ class Bench:
   def words(self, address: int, count: int) -> list[int]: return []
 
   def word(self) -> int:
-    """The offset of a word of zero in the page of signals that nobody else uses."""
+    """Return the offset of a zero word in the page of signals for exclusive use."""
     self.used += 1
     assert WORDS_AT * self.used < RESERVED_AT, "the page of signals is full"
     self.page.mapping.store64(WORDS_AT * self.used, 0)
     return WORDS_AT * self.used
 
   def wait_word(self, offset: int, value: int, what: str) -> None:
-    """Until a word of the page has a value."""
+    """Wait until a word of the page has a value."""
     self.wait_for(lambda: self.page.mapping.load32(offset) == value, what)
 
   def there_and_back(self, copy: Callable[[int, int, int], None], finish: Callable[[], None]) -> str:
-    """Bytes from the host's memory to the GPU's, and back to another place. copy: (dest, source, bytes); finish: until
-    copies are done."""
+    """Copy bytes from the host's memory to the GPU's, and back to another address.
+
+    copy: takes (dest, source, bytes). finish: waits until copies are done.
+    """
     host, card = self.allocate(2 * COPIED, self.host, "copied"), self.allocate(COPIED, self.own, "copied")
     data, found = bytes(i * 7 & 0xFF for i in range(251)) * (COPIED // 251 + 1), bytearray(COPIED)
     host.mapping.copyin(0, data[:COPIED] + bytes(COPIED))
@@ -105,7 +106,7 @@ class Bench:
     return f"{short_bytes(COPIED)} there and back"
 
   def close(self) -> None:
-    """Give everything back."""
+    """Free everything."""
     self.undo.close()
     self.queues.clear()
 

@@ -1,8 +1,7 @@
 """Kernels that a GPU must run, and the steps of the self-test that run them through the opened device.
 
-A kernel uses one ability (a store, local memory, memory to spill to, an approximation, the matrix unit) and nothing of
-the compilers. Its text is in each vendor's own words (`Texts`), and becomes bytes by the assembler that the self-test
-brings.
+A kernel uses one ability and nothing of the compilers: a store, local memory, spills, an approximation, or the matrix
+unit. Its text is in each vendor's assembly (`Texts`). The self-test provides the assembler.
 """
 from __future__ import annotations
 import contextlib
@@ -25,16 +24,17 @@ N = LANES * GROUPS
 MANY_GROUPS = 1000
 REDUCING_LANES = 256
 SPILLED_BYTES = 68
-HANG_MS = 1500, 20        # how long a kernel that never ends may run: on a card, on a virtual one (which takes 20 times
-                          # as long)
-BAD_ADDRESS = 0x100000    # no memory of a device is so low
+# time limit of a kernel that never ends: on a card, and on a virtual GPU (which takes 20 times as long)
+HANG_MS = 1500, 20
+BAD_ADDRESS = 0x100000    # below all memory of a device
 
-UNITS = {"f": "units of the last place", "d": "parts of the result"}  # of errors, by the kind of numbers
+UNITS = {"f": "units of the last place", "d": "parts of the result"}  # units of errors, by the kind of numbers
 
 class Approximation(NamedTuple):
-  """An instruction and the function that it approximates. kind: of numbers (UNITS). bound: units of the last place
-  (float32) or relative error (float64) that the compiler and the emulator assume. needed: the compiler relies on it;
-  others are measured only. low, high: where it is asked.
+  """An instruction and the function that it approximates.
+
+  kind: of numbers (UNITS). bound: units of the last place (float32) or relative error (float64) that the compiler and
+  the emulator assume. needed: the compiler relies on it; others are only measured. low, high: the tested interval.
   """
   op: str
   exact: Callable[[float], float]
@@ -45,29 +45,35 @@ class Approximation(NamedTuple):
   kind: str = "f"
 
 class Matrix(NamedTuple):
-  """One product of the matrix unit: (m, k) x (k, n) of float16, sums in float32. The kernel's arguments are the result,
-  A, B; a lane's elements of each lie behind each other. a, b, c: (lane, number of its element) -> the element's place:
-  (row, step), (step, column), (row, column).
+  """One product of the matrix unit: (m, k) x (k, n) of float16, sums in float32.
+
+  The kernel's arguments are the result, A and B, in which a lane's elements are contiguous. a, b, c: (lane, number of
+  its element) -> the element's position: (row, step), (step, column), (row, column).
   """
   text: str
   lanes: int
   m: int
   n: int
   k: int
-  of_lane: tuple[int, int, int]  # elements of A, B and the result
+  of_lane: tuple[int, int, int]  # counts of elements of A, B and the result
   a: Callable[[int, int], tuple[int, int]]
   b: Callable[[int, int], tuple[int, int]]
   c: Callable[[int, int], tuple[int, int]]
 
 @dataclass(frozen=True)
 class Texts:
-  """A vendor's kernels. The first argument is the result; `i` is the number of a work-item among all, and blocks have
-  LANES of them.
+  """A vendor's kernels. The first argument is the result. `i` is the global number of a work-item. Blocks have LANES of
+  them.
 
-  empty: nothing. store: out[i] = i. add: out[i] = a[i] + b[i] + x, where x is the bits of the fourth argument. spill:
-  out[i] = 2 * i + 7, both terms kept in the lane's memory first. constant: out[i] = {number}. reduce: out[i] = 1 + 2 +
-  ... + REDUCING_LANES, by exchanges of all lanes. scalar: out[i] = the second argument's first word, by a scalar load;
-  empty where there are none. hang: it never ends. points: by kind, out[i] = {op}(a[i]).
+  empty: nothing.
+  store: out[i] = i.
+  add: out[i] = a[i] + b[i] + x, where x is the bits of the fourth argument.
+  spill: out[i] = 2 * i + 7; both terms are first kept in the lane's memory.
+  constant: out[i] = {number}.
+  reduce: out[i] = 1 + 2 + ... + REDUCING_LANES, by exchanges of all lanes.
+  scalar: out[i] = the second argument's first word, by a scalar load; empty if the GPU has none.
+  hang: never ends.
+  points: by kind, out[i] = {op}(a[i]).
   """
   empty: str
   store: str
@@ -87,7 +93,7 @@ class Kernels:
   """Kernels and buffers on the opened device of a session."""
   def __init__(self, session: GpuSession):
     self.session, self.taken = session, list[Any]()
-    self.device: Any = session.device   # a GpuDevice, or one that goes through a vendor's library
+    self.device: Any = session.device   # a GpuDevice, or a device of a vendor's library
 
   def load(self, text: str, name: str, arguments: Sequence[str] = ("buffer",), lanes: int = LANES,
            words: dict[str, str] | None = None,
@@ -114,7 +120,7 @@ class Kernels:
     return list(struct.unpack(f"<{count}{kind}", out))
 
   def expect(self, opaque: Any, wanted: Sequence[Any], what: str, kind: str = "I") -> None:
-    """Raises Wrong with the number of differences and the first one."""
+    """Compare the elements. Raises Wrong with the count of differences and the first one."""
     found = self.read(opaque, kind, len(wanted))
     wrong = [i for i, (f, w) in enumerate(zip(found, wanted)) if f != w]
     if wrong:
@@ -124,7 +130,7 @@ class Kernels:
 
 @contextlib.contextmanager
 def kernels(session: GpuSession) -> Iterator[Kernels]:
-  """Its buffers are given back at the end."""
+  """Open Kernels, whose buffers are freed at the end."""
   found = Kernels(session)
   try: yield found
   finally:
@@ -174,8 +180,10 @@ def scratch(s: GpuSession) -> str:
     return f"{groups} workgroups; {short_bytes(s.spill_bytes())} for all lanes that run at once"
 
 def caches(s: GpuSession) -> str:
-  """What the copy engine or a kernel wrote is what the next kernel reads, through vectors, scalars, as code; arguments
-  are the launch's own."""
+  """Check that a kernel reads the latest writes of the copy engine or of kernels: as vectors, as scalars, as code.
+
+  Arguments must be those of the same launch.
+  """
   with kernels(s) as k:
     out, a, b = k.floats([0.0] * N), k.floats(range(N)), k.floats([1.0] * N)
     add = k.load(s.texts.add, "add", SUM)
@@ -206,16 +214,16 @@ def _scalars(s: GpuSession, k: Kernels, out: Any, a: Any) -> None:
     k.expect(out, [value] * N, "scalar loads of what the copy engine wrote", "f")
 
 def order(s: GpuSession) -> str:
-  """Launches and copies of which some need each other and some do not: they may run at the same time, but not seem
-  to."""
+  """Submit launches and copies of which some depend on each other. Independent ones may run in parallel, without a
+  visible effect."""
   rounds = 8
   with kernels(s) as k:
     add = k.load(s.texts.add, "add", SUM)
     a, b, c, d, e, f = (k.floats([float(start)] * N) for start in range(6))
     def sums(*triples: tuple[Any, Any, Any]) -> list[Launch]:
       return [Launch(add, list(t), [0], GROUPS, written=[0]) for t in triples]
-    for i in range(rounds):  # the copy while the sums of the round before may still run; c and d at once, then e, then
-                             # a
+    # the copy may run while the sums of the round before run; c and d run in parallel, then e, then a
+    for i in range(rounds):
       k.device.allocator.copyin(f, memoryview(struct.pack(f"<{N}f", *[float(i)] * N)))
       k.device.submit(sums((c, a, b), (d, b, b), (e, c, d), (a, e, f)))
     values = [0.0, 1.0]
@@ -224,8 +232,7 @@ def order(s: GpuSession) -> str:
   return f"{rounds} rounds of 4 launches and a copy"
 
 def matrix(s: GpuSession) -> str:
-  """Each element of A and B is another small integer, so that an element in a wrong place changes a sum, and all sums
-  are exact."""
+  """Multiply matrices of different small integers. A misplaced element changes a sum, and all sums are exact."""
   u = s.texts.matrix
   left = [[(3 * i + 5 * step) % 17 - 8 for step in range(u.k)] for i in range(u.m)]
   right = [[(7 * step + 11 * j) % 19 - 9 for j in range(u.n)] for step in range(u.k)]
@@ -246,7 +253,7 @@ def error_of(a: Approximation, x: float, found: float) -> float:
   return abs(found / a.exact(x) - 1) if math.isfinite(found) else math.inf
 
 def approximations(s: GpuSession) -> str:
-  """The worst error of each over a few thousand operands, the ends of a binade and mantissas of ones among them."""
+  """Measure the worst error of each over a few thousand operands, with the ends of a binade and mantissas of ones."""
   groups, report = 40, {kind: dict[str, tuple[float, str]]() for kind in UNITS}
   with kernels(s) as k:
     for a in s.texts.approximations:
@@ -267,7 +274,7 @@ def approximations(s: GpuSession) -> str:
                    for kind, rows in report.items() if rows)
 
 def peers(s: GpuSession) -> str:
-  """Between this GPU and the next one, both ways, without the host."""
+  """Copy between this GPU and the next one, in both directions, without the host."""
   others = [i for i in range(s.count()) if i != s.ordinal]
   if not others: raise Absent("there is one GPU")
   kind = s.name.partition(":")[0]
@@ -287,7 +294,7 @@ def peers(s: GpuSession) -> str:
   return f"{4 * N} bytes to {name} and back"
 
 def lost(s: GpuSession, text: str, name: str, wanted: str, address: int) -> str:
-  """A kernel that goes wrong: what the driver says of it, which must have the words that are wanted."""
+  """Run a faulty kernel. Return the driver's message, which must contain the expected words."""
   if not s.tools.faults: raise Absent("only with --faults: it may cost every process on the GPU its work")
   k = Kernels(s)
   program = k.load(text, name)
@@ -300,14 +307,14 @@ def lost(s: GpuSession, text: str, name: str, wanted: str, address: int) -> str:
   return message.splitlines()[0]
 
 class Place(NamedTuple):
-  """An address in place of a buffer."""
+  """An address instead of a buffer."""
   address: int
 
 def hang(s: GpuSession) -> str:
   return f"told: {lost(s, s.texts.hang, 'hang', 'did not finish', 0)}; opened again: {store(s)}"
 
 def bad_address(s: GpuSession) -> str:
-  """Some kernel drivers give a process that has done this no more queues, so it is the last that is tried."""
+  """Access a bad address. This is the last step: some kernel drivers give the process no more queues after it."""
   return f"told: {lost(s, s.texts.store, 'astray', 'touches memory that it has not', BAD_ADDRESS)}"
 
 QUESTIONS = (
@@ -324,11 +331,13 @@ QUESTIONS = (
   Step("hang", "is a kernel that never ends noticed, and does the device recover", "", hang),
   Step("bad address", "is an access to memory that the device has not told", "", bad_address),
 )
-AT_THE_END = ("peer copy", "hang")   # behind the steps with tensors; a bad address is behind all
+AT_THE_END = ("peer copy", "hang")   # after the steps with tensors; the bad address is the last of all
 
 def steps(checks: dict[str, str]) -> tuple[tuple[Step, ...], tuple[Step, ...], Step]:
-  """The steps before those with tensors, behind them, and the very last. checks: what a vendor has to look at where
-  one fails, by the step's name."""
+  """Return the steps before those with tensors, those after them, and the very last.
+
+  checks: a vendor's advice about a failed step, by the step's name.
+  """
   made = {step.name: step._replace(check=checks[step.name]) for step in QUESTIONS}
   *others, last = made.values()
   return tuple(s for s in others if s.name not in AT_THE_END), tuple(s for s in others if s.name in AT_THE_END), last

@@ -1,8 +1,8 @@
-"""What the self-tests of all GPUs ask of the driver's parts, before the device opens and after it has closed: memory,
-the clock, both queues at once.
+"""Steps of the self-tests of all GPUs, before the device opens and after it has closed: memory, the clock, both queues
+in parallel.
 
-A vendor's module `selftest` has a `GpuSession` with these steps between its own, and a `Bench` (bench.py) that knows
-its commands. Kernels: selftest/kernels.py.
+A vendor's module `selftest` has a `GpuSession` with these steps between its own, and a `Bench` (bench.py) with its
+commands. Kernels: selftest/kernels.py.
 """
 from __future__ import annotations
 import contextlib
@@ -19,15 +19,15 @@ from tinyhw.errors import DriverError, TinyError
 from tinyhw.machine.ir.code import Code
 from tinyhw.selftest.frame import Session, Step, Tools, Wrong
 
-LIMIT_MS = 5000           # for what takes microseconds
-SLEEP_SECONDS = 0.02      # between two looks at the clock
+LIMIT_MS = 5000           # for steps that take microseconds
+SLEEP_SECONDS = 0.02      # between two reads of the clock
 CLOCK_TOLERANCE = 0.02
 
 class GpuSession(Session):
-  """The self-test of one GPU. limit_ms: how long a part of it may take for what takes microseconds. kinds: of memory;
-  user: that of the program.
+  """The self-test of one GPU.
 
-  tick_ns: of the clock that timestamps show.
+  limit_ms: the deadline of operations that take microseconds. kinds: of memory. user: the kind of the program's memory.
+  tick_ns: of the timestamp clock.
   """
   limit_ms = LIMIT_MS
   tick_ns = 1
@@ -40,43 +40,43 @@ class GpuSession(Session):
     self.ordinal, self.box = int(last) if last.isdecimal() else 0, machine()
     self.opened: Any = None
 
-  # **** what a subclass says ****
+  # **** for subclasses ****
 
   @property
   def bench(self) -> Bench:
-    """What the steps before the device opens work with."""
+    """Return the bench of the steps before the device opens."""
     raise NotImplementedError
 
   @property
   def texts(self) -> Texts:
-    """Kernels for the device, which is open."""
+    """Return kernels for the opened device."""
     raise NotImplementedError
 
   def code(self, text: str, name: str, arguments: Sequence[str], lanes: int, words: dict[str, str],
            **fields: Any) -> Code:
-    """A kernel of such a text. words: what else stands in braces there."""
+    """Assemble a kernel of such a text. words: replacements for other names in braces."""
     raise NotImplementedError
 
   def allocate(self, size: int, kind: Any, host: int) -> Any:
-    """Memory of a kind. host: where that of the program is."""
+    """Allocate memory of a kind. host: the address of the program's memory."""
     raise NotImplementedError
 
   def count(self) -> int:
-    """GPUs that this process may use."""
+    """Return the count of GPUs that this process may use."""
     raise NotImplementedError
 
   def spill_bytes(self) -> int:
-    """Of memory for lanes to spill to, of the open device."""
+    """Return the bytes of spill memory of the opened device."""
     raise NotImplementedError
 
   def kept(self) -> str:
-    """What a closed device left because somebody refers to it; empty if nothing."""
+    """Describe the resources that a closed device left because of references; empty for none."""
     raise NotImplementedError
 
   # **** the end ****
 
   def recover(self) -> None:
-    """Let go of queues that may hang, and of a device that is lost."""
+    """Abandon queues that may hang, and a device that is lost."""
     with contextlib.suppress(TinyError): self.close()
     with contextlib.suppress(TinyError): Device.close(self.name)
 
@@ -90,7 +90,7 @@ def memory(s: GpuSession) -> str: return _each(s, [kind for kind in s.kinds if k
 def pinned(s: GpuSession) -> str: return _each(s, [s.user])
 
 def _each(s: GpuSession, kinds: Sequence[Any]) -> str:
-  """Each kind of memory by itself; the processor writes and reads what it sees."""
+  """Test each kind of memory. The processor writes and reads visible ones."""
   host = map_memory(COPIED)
   try:
     for kind in kinds:
@@ -106,7 +106,7 @@ def _each(s: GpuSession, kinds: Sequence[Any]) -> str:
   return f"{', '.join(map(str, kinds))}: allocated, mapped and given back"
 
 def clock(s: GpuSession) -> str:
-  """Two looks at the GPU's clock lie as far apart as the host's clock allows."""
+  """Compare the distance of two reads of the GPU's clock with the host's clock."""
   looks = list[tuple[int, float, float]]()
   for _ in range(2):
     looks.append(s.bench.look_at_clock())
@@ -120,8 +120,11 @@ def clock(s: GpuSession) -> str:
   return f"{second - first} ticks of {s.tick_ns} ns in {(after - before) * 1e3:.2f} ms"
 
 def side_by_side(s: GpuSession) -> str:
-  """Kernels' queue waits for what that of copies writes when it has seen what kernels' queue wrote: neither may wait
-  for the other's end."""
+  """Run both queues in parallel: the compute queue waits for a write of the copy queue, which waits for a write of the
+  compute queue.
+
+  Neither may wait for the other's end.
+  """
   bench = s.bench
   asked, answered, done = (bench.page.address + bench.word() for _ in range(3))
   bench.converse(asked, answered, done)
@@ -129,8 +132,8 @@ def side_by_side(s: GpuSession) -> str:
   return "each answered the other in the middle of its work"
 
 def let_go(s: GpuSession) -> None:
-  """Close the device. Raises Wrong if anything of it is left."""
-  gc.collect()  # captured steps refer to themselves
+  """Close the device. Raises Wrong if a resource of it is left."""
+  gc.collect()  # captured steps have reference cycles
   Device.close(s.name)
   if kept := s.kept(): raise Wrong(f"buffers are still referenced after the device was closed: {kept}")
 

@@ -3,7 +3,7 @@
 Nothing else may touch the registers of the sums while such products run. The unit reads their factors from shared
 memory through another path than loads. The pass inserts:
 
-  WARPGROUP.ARRIVE             before the first product of a block, and before a product that follows a barrier, a wait or
+  WARPGROUP.ARRIVE             before the first product of a block, and before one that follows a barrier, a wait or
                                another access to sums
   gsb0                         at the last product before a wait, a barrier or the end of a block; the products since
                                the last gsb0 are a group
