@@ -39,7 +39,7 @@ CARDS = 6   # tests of tensors on several devices name the first one, and those 
 
 AREA = ("test_*.py", "methods/test_*.py", "engine/test_*.py", "nn/test_*.py")
 OUT = {file: reason for reason, files in {
-  "computes no tensor": """test_allocator test_api test_arithmetic test_config test_dtype test_errors test_generated_code test_helpers test_init
+  "computes no tensor": """test_device_interface test_api test_arithmetic test_config test_dtype test_errors test_generated_code test_helpers test_init
     test_layers test_main test_progress test_run test_setup test_storage test_suite test_trace engine/test_backends engine/test_memory
     engine/test_show""",
   "is about devices themselves; a GPU's driver has test/drivers/amd and test/emulator": "test_device test_doctor",

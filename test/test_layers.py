@@ -49,8 +49,8 @@ MAY_IMPORT = {name: names.split() for name, names in {
   **{f"tinyhw.codegen.{room}": " ".join([f"{BASE} tinyhw.uop tinyhw.machine.ir.target tinyhw.machine.ir.code",
                                          *(f"tinyhw.codegen.{other}" for other in others.split())])
      for room, others in CODEGEN_ROOMS.items()},
-  "tinyhw.allocator": BASE,
-  "tinyhw.device": f"{BASE} tinyhw.allocator tinyhw.machine.ir.code",
+  "tinyhw.device_interface": BASE,
+  "tinyhw.device": f"{BASE} tinyhw.device_interface tinyhw.machine.ir.code",
   "tinyhw.engine": f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.isa tinyhw.device tinyhw.machine.ir.code",
   **{f"tinyhw.engine.{room}": " ".join([f"{BASE} tinyhw.uop tinyhw.device tinyhw.engine.thread",
                                         *(f"tinyhw.engine.{other}" for other in others.split())])

@@ -1,11 +1,9 @@
-"""The device interface: `Device` (which devices there are), `Buffer` (memory on one), and what a driver must provide.
+"""The registry of devices (`Device`) and their memory (`Buffer`).
 
-A driver is a module with `open(ordinal, runtime) -> Compiled`; it is imported when its device is first asked for. This
-file knows no hardware and no compiler. Every device is a queue: `submit` runs launches in order, `record` prepares them
-so that one call replays all.
+A driver is a module with `open(ordinal, runtime) -> Compiled`. It is imported when its device is first asked for. The
+classes that drivers implement are in device_interface.py. This file knows no hardware and no compiler.
 """
 from __future__ import annotations
-import atexit
 import importlib
 import importlib.util
 import os
@@ -13,16 +11,16 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Protocol, overload
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, overload
 
 from tinyhw import threads, trace
-from tinyhw.allocator import (
-  Allocator as Allocator, LRUAllocator as LRUAllocator, Returned as Returned, show_bytes as show_bytes)
 from tinyhw.config import DEBUG, DEV, EMULATE, PLUGINS
+from tinyhw.device_interface import (
+  Allocator as Allocator, Compiled as Compiled, Compiler as Compiler, Kept as Kept, LRUAllocator as LRUAllocator,
+  Launch as Launch, Recording as Recording, Returned as Returned, show_bytes as show_bytes)
 from tinyhw.dtype import DType
 from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError, OutOfMemory
-from tinyhw.files.storage import diskcache_get, diskcache_put
 from tinyhw.helpers import GlobalCounters
 from tinyhw.named_tuple import NamedTuple
 
@@ -70,192 +68,6 @@ def on_disk(device: DeviceLike | None) -> bool:
 def computing(device: DeviceLike) -> DeviceLike:
   """A device, or the default one in place of a file's: where values that are like a tensor's are made."""
   return Device.DEFAULT if on_disk(device) else device
-
-# **** what a driver provides ****
-
-class Launch(NamedTuple):
-  """One kernel to run: a handle from `load`, opaque buffers, ints, and the number of work items.
-
-  small: a few microseconds of work at most; sharing it among workers would cost more than it gains. written: positions
-  of the buffers that it stores to, so that a device may run launches at the same time that do not need each other;
-  None: any of them. line: where the program wants it, for errors.
-  """
-  program: Any
-  buffers: Sequence[Any]
-  variables: Sequence[int] = ()
-  grid: int = 1
-  small: bool = False
-  written: Sequence[int] | None = None
-  line: trace.Location | None = None
-
-class Recording(Protocol):
-  """Launches prepared for replay.
-
-  Keeps its programs alive, not its buffers. One may have `submit_timed`, as drivers/cpu/launch.py has.
-  """
-  def patch(self, launch: int, position: int, value: Any) -> None:
-    """Replace argument `position` (buffers first, then variables) of launch number `launch` by an opaque buffer or an
-    int."""
-  def patch_grid(self, launch: int, grid: int) -> None:
-    """Replace the number of work items."""
-  def submit(self) -> None:
-    """Run all launches."""
-
-class Kept:
-  """Launches kept as they are: the Recording of a device that has nothing better."""
-  def __init__(self, device: Compiled, launches: Sequence[Launch]):
-    self.device = device
-    self.launches = [launch._replace(buffers=list(launch.buffers), variables=list(launch.variables))
-                     for launch in launches]
-
-  def patch(self, launch: int, position: int, value: Any) -> None:
-    """Replace argument `position` of launch number `launch`: buffers come first, then variables."""
-    buffers, variables = self.launches[launch].buffers, self.launches[launch].variables
-    assert isinstance(buffers, list) and isinstance(variables, list)
-    if position < len(buffers): buffers[position] = value
-    else: variables[position - len(buffers)] = value
-
-  def patch_grid(self, launch: int, grid: int) -> None:
-    self.launches[launch] = self.launches[launch]._replace(grid=grid)
-  def submit(self) -> None: self.device.submit(self.launches)
-
-  def submit_timed(self) -> list[tuple[int, int]]:
-    """Run them one by one; when each began and ended, in nanoseconds of time.perf_counter_ns."""
-    return self.device.submit_timed(self.launches)
-
-class Compiled:
-  """An opened device. arch says what its compiler must emit: "x86_64:avx2", "c", "python".
-
-  renderers: the names of such architectures that it takes, best first; arch is the first of them unless it is given.
-  runtime: makes of Code what `load` gives; `submit` calls it with opaque buffers, variables, and the first and last
-  work item. graph: makes the Recording of launches, from the device and them. Subclasses override `load`, `submit` and
-  `record` instead where they have their own ways.
-  """
-  some_asynchronous = False     # was such a device ever opened?
-
-  def __init__(self, device: str, allocator: Allocator, renderers: Sequence[str] = (),
-               runtime: Callable[[Any], Any] | None = None,
-               graph: Callable[[Compiled, Sequence[Launch]], Recording] | None = None, arch: str | None = None):
-    if arch is None and not renderers:
-      raise ArgumentError(f"device {device}: give arch, or renderers, to say what code it takes")
-    self.name, self.allocator = device, allocator
-    self.arch = renderers[0] if arch is None else arch
-    self.renderers = tuple(renderers) or (self.arch,)
-    if self.arch not in self.renderers:
-      raise ArgumentError(f"device {device}: arch {self.arch!r} is none of its renderers {self.renderers}")
-    self.runtime, self.graph = runtime, graph
-    self.kernels: dict[Any, Any] = {}  # what the engine has loaded here, by its own keys; gone when the device closes
-    Compiled.some_asynchronous = Compiled.some_asynchronous or self.is_asynchronous
-    _open.add(self)
-
-  def load(self, code: Any) -> Any:
-    """A handle for Launch, from Code. The program is unloaded when the handle is garbage."""
-    if self.runtime is None: raise NotImplementedError
-    return self.runtime(code)
-  def load_all(self, codes: Sequence[Any]) -> list[Any]:
-    """Handles for the kernels of a schedule, as `load` gives them: for devices that take less time for many at once."""
-    return [self.load(code) for code in codes]
-  def submit(self, launches: Sequence[Launch]) -> None:
-    """Run launches in order. Their memory may be read after `synchronize`."""
-    for launch in launches: launch.program(launch.buffers, launch.variables, 0, launch.grid)
-  def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
-    """Run launches one by one; when each began and ended, in nanoseconds of time.perf_counter_ns.
-
-    By the device's clock, where it has one.
-    """
-    times = [time.perf_counter_ns()]
-    for launch in launches:
-      self.submit([launch])
-      self.synchronize()
-      times.append(time.perf_counter_ns())
-    return list(zip(times, times[1:]))
-  def record(self, launches: Sequence[Launch]) -> Recording:
-    """Launches as one object, which runs all of them with one call."""
-    return (self.graph or Kept)(self, launches)
-  def program(self, code: Any) -> Callable[..., None]:
-    """Code as a function of Buffers: f(out, a, b, variables=(), grid=1) runs it, and returns when it is done."""
-    handle = self.load(code)
-    def run(*buffers: Buffer, variables: Sequence[int] = (), grid: int = 1) -> None:
-      self.submit([Launch(handle, [b.get_buf() for b in buffers], variables, grid)])
-      self.synchronize()
-    return run
-  def synchronize(self) -> None:
-    """Return when all that was submitted is done."""
-  @property
-  def is_asynchronous(self) -> bool:
-    """May `submit` return before the work is done?"""
-    return type(self).synchronize is not Compiled.synchronize
-  def rest(self) -> None:
-    """Let native threads end; they start again when needed."""
-  def before_fork(self) -> None:
-    """The process is about to be copied, without its other threads: come to rest."""
-  def after_fork(self, in_child: bool) -> None:
-    """It was copied.
-
-    A device's own locks may be held by threads that the child has not; those of `kept_in_forks` are free.
-    """
-  def close(self) -> None:
-    """Stop what runs and give memory back.
-
-    Buffers that are still referenced stay readable. Subclasses call this too.
-    """
-    self.kernels.clear()
-    _open.discard(self)
-  def facts(self) -> dict[str, Any]:
-    """What `doctor` prints about this device."""
-    return {"arch": self.arch}
-
-  @property
-  def device(self) -> str:
-    """Another word for `name`."""
-    return self.name
-
-  def __repr__(self) -> str: return f"<{type(self).__name__} {self.name} {self.arch}>"
-
-class Compiler:
-  """Makes code of source: subclasses say how in `compile`. cachekey: the table of the disk cache where `compile_cached`
-  keeps results; None: none.
-
-  What the engine compiles itself it keeps by kernel (engine/run/compile.py); this is for those who have source.
-  """
-  def __init__(self, cachekey: str | None = None): self.cachekey = cachekey
-
-  def compile(self, src: str) -> bytes:
-    """The code of a source. Raises CompileError."""
-    return src.encode()
-
-  def compile_cached(self, src: str) -> bytes:
-    """The same, from the disk cache where it was compiled before."""
-    if self.cachekey is None: return self.compile(src)
-    found: bytes | None = diskcache_get(self.cachekey, src)
-    return diskcache_put(self.cachekey, src, self.compile(src)) if found is None else found
-
-  def disassemble(self, lib: bytes) -> str:
-    """Code as text."""
-    raise ArgumentError(f"{type(self).__name__} has no disassembler")
-
-_open: weakref.WeakSet[Compiled] = weakref.WeakSet()  # all devices in use, also those that were opened without `Device`
-
-@atexit.register
-def _rest() -> None:
-  """Native threads must end before the interpreter takes its memory down."""
-  for device in list(_open): device.rest()
-
-_forking: list[Compiled] = []
-
-def _before_fork() -> None:
-  threads.hold_for_fork()
-  for device in list(_open):
-    device.before_fork()
-    _forking.append(device)
-
-def _after_fork(in_child: bool) -> None:
-  while _forking: _forking.pop().after_fork(in_child)
-  threads.release_after_fork()
-
-if hasattr(os, "register_at_fork"):
-  os.register_at_fork(before=_before_fork, after_in_parent=lambda: _after_fork(False),
-                      after_in_child=lambda: _after_fork(True))
 
 # **** memory ****
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tinyhw.allocator import Allocator, LRUAllocator, show_bytes
+from tinyhw.device_interface import Allocator, LRUAllocator, show_bytes
 from tinyhw.errors import DeviceError, OutOfMemory
 
 class FakeAllocator(LRUAllocator):

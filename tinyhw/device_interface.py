@@ -1,0 +1,397 @@
+"""The device interface: what a driver provides, and what it inherits. A driver's `open` returns a `Compiled`.
+
+Drivers subclass `Compiled`, which runs programs, and `Allocator` or `LRUAllocator`, which hand out memory
+(docs/new-accelerator.md). Every device is a queue: `submit` runs launches in order, `record` prepares them so that one
+call replays all. Buffers, which own the memory, are in device.py, which also exports these names.
+"""
+from __future__ import annotations
+import atexit
+import collections
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tinyhw import threads, trace
+from tinyhw.errors import ArgumentError, DeviceError, OutOfMemory
+from tinyhw.files.storage import diskcache_get, diskcache_put
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.threads import kept_in_forks
+if TYPE_CHECKING: from tinyhw.device import Buffer
+
+# **** programs ****
+
+class Launch(NamedTuple):
+  """One kernel to run: a handle from `load`, opaque buffers, ints, and the number of work items.
+
+  small: a few microseconds of work at most; sharing it among workers would cost more than it gains. written: positions
+  of the buffers that it stores to, so that a device may run launches at the same time that do not need each other;
+  None: any of them. line: where the program wants it, for errors.
+  """
+  program: Any
+  buffers: Sequence[Any]
+  variables: Sequence[int] = ()
+  grid: int = 1
+  small: bool = False
+  written: Sequence[int] | None = None
+  line: trace.Location | None = None
+
+class Recording(Protocol):
+  """Launches prepared for replay.
+
+  Keeps its programs alive, not its buffers. One may have `submit_timed`, as drivers/cpu/launch.py has.
+  """
+  def patch(self, launch: int, position: int, value: Any) -> None:
+    """Replace argument `position` (buffers first, then variables) of launch number `launch` by an opaque buffer or an
+    int."""
+  def patch_grid(self, launch: int, grid: int) -> None:
+    """Replace the number of work items."""
+  def submit(self) -> None:
+    """Run all launches."""
+
+class Kept:
+  """Launches kept as they are: the Recording of a device that has nothing better."""
+  def __init__(self, device: Compiled, launches: Sequence[Launch]):
+    self.device = device
+    self.launches = [launch._replace(buffers=list(launch.buffers), variables=list(launch.variables))
+                     for launch in launches]
+
+  def patch(self, launch: int, position: int, value: Any) -> None:
+    """Replace argument `position` of launch number `launch`: buffers come first, then variables."""
+    buffers, variables = self.launches[launch].buffers, self.launches[launch].variables
+    assert isinstance(buffers, list) and isinstance(variables, list)
+    if position < len(buffers): buffers[position] = value
+    else: variables[position - len(buffers)] = value
+
+  def patch_grid(self, launch: int, grid: int) -> None:
+    self.launches[launch] = self.launches[launch]._replace(grid=grid)
+  def submit(self) -> None: self.device.submit(self.launches)
+
+  def submit_timed(self) -> list[tuple[int, int]]:
+    """Run them one by one; when each began and ended, in nanoseconds of time.perf_counter_ns."""
+    return self.device.submit_timed(self.launches)
+
+class Compiled:
+  """An opened device. arch says what its compiler must emit: "x86_64:avx2", "c", "python".
+
+  renderers: the names of such architectures that it takes, best first; arch is the first of them unless it is given.
+  runtime: makes of Code what `load` gives; `submit` calls it with opaque buffers, variables, and the first and last
+  work item. graph: makes the Recording of launches, from the device and them. Subclasses override `load`, `submit` and
+  `record` instead where they have their own ways.
+  """
+  some_asynchronous = False     # was such a device ever opened?
+
+  def __init__(self, device: str, allocator: Allocator, renderers: Sequence[str] = (),
+               runtime: Callable[[Any], Any] | None = None,
+               graph: Callable[[Compiled, Sequence[Launch]], Recording] | None = None, arch: str | None = None):
+    if arch is None and not renderers:
+      raise ArgumentError(f"device {device}: give arch, or renderers, to say what code it takes")
+    self.name, self.allocator = device, allocator
+    self.arch = renderers[0] if arch is None else arch
+    self.renderers = tuple(renderers) or (self.arch,)
+    if self.arch not in self.renderers:
+      raise ArgumentError(f"device {device}: arch {self.arch!r} is none of its renderers {self.renderers}")
+    self.runtime, self.graph = runtime, graph
+    self.kernels: dict[Any, Any] = {}  # what the engine has loaded here, by its own keys; gone when the device closes
+    Compiled.some_asynchronous = Compiled.some_asynchronous or self.is_asynchronous
+    _open.add(self)
+
+  def load(self, code: Any) -> Any:
+    """A handle for Launch, from Code. The program is unloaded when the handle is garbage."""
+    if self.runtime is None: raise NotImplementedError
+    return self.runtime(code)
+  def load_all(self, codes: Sequence[Any]) -> list[Any]:
+    """Handles for the kernels of a schedule, as `load` gives them: for devices that take less time for many at once."""
+    return [self.load(code) for code in codes]
+  def submit(self, launches: Sequence[Launch]) -> None:
+    """Run launches in order. Their memory may be read after `synchronize`."""
+    for launch in launches: launch.program(launch.buffers, launch.variables, 0, launch.grid)
+  def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
+    """Run launches one by one; when each began and ended, in nanoseconds of time.perf_counter_ns.
+
+    By the device's clock, where it has one.
+    """
+    times = [time.perf_counter_ns()]
+    for launch in launches:
+      self.submit([launch])
+      self.synchronize()
+      times.append(time.perf_counter_ns())
+    return list(zip(times, times[1:]))
+  def record(self, launches: Sequence[Launch]) -> Recording:
+    """Launches as one object, which runs all of them with one call."""
+    return (self.graph or Kept)(self, launches)
+  def program(self, code: Any) -> Callable[..., None]:
+    """Code as a function of Buffers: f(out, a, b, variables=(), grid=1) runs it, and returns when it is done."""
+    handle = self.load(code)
+    def run(*buffers: Buffer, variables: Sequence[int] = (), grid: int = 1) -> None:
+      self.submit([Launch(handle, [b.get_buf() for b in buffers], variables, grid)])
+      self.synchronize()
+    return run
+  def synchronize(self) -> None:
+    """Return when all that was submitted is done."""
+  @property
+  def is_asynchronous(self) -> bool:
+    """May `submit` return before the work is done?"""
+    return type(self).synchronize is not Compiled.synchronize
+  def rest(self) -> None:
+    """Let native threads end; they start again when needed."""
+  def before_fork(self) -> None:
+    """The process is about to be copied, without its other threads: come to rest."""
+  def after_fork(self, in_child: bool) -> None:
+    """It was copied.
+
+    A device's own locks may be held by threads that the child has not; those of `kept_in_forks` are free.
+    """
+  def close(self) -> None:
+    """Stop what runs and give memory back.
+
+    Buffers that are still referenced stay readable. Subclasses call this too.
+    """
+    self.kernels.clear()
+    _open.discard(self)
+  def facts(self) -> dict[str, Any]:
+    """What `doctor` prints about this device."""
+    return {"arch": self.arch}
+
+  @property
+  def device(self) -> str:
+    """Another word for `name`."""
+    return self.name
+
+  def __repr__(self) -> str: return f"<{type(self).__name__} {self.name} {self.arch}>"
+
+class Compiler:
+  """Makes code of source: subclasses say how in `compile`. cachekey: the table of the disk cache where `compile_cached`
+  keeps results; None: none.
+
+  What the engine compiles itself it keeps by kernel (engine/run/compile.py); this is for those who have source.
+  """
+  def __init__(self, cachekey: str | None = None): self.cachekey = cachekey
+
+  def compile(self, src: str) -> bytes:
+    """The code of a source. Raises CompileError."""
+    return src.encode()
+
+  def compile_cached(self, src: str) -> bytes:
+    """The same, from the disk cache where it was compiled before."""
+    if self.cachekey is None: return self.compile(src)
+    found: bytes | None = diskcache_get(self.cachekey, src)
+    return diskcache_put(self.cachekey, src, self.compile(src)) if found is None else found
+
+  def disassemble(self, lib: bytes) -> str:
+    """Code as text."""
+    raise ArgumentError(f"{type(self).__name__} has no disassembler")
+
+_open: weakref.WeakSet[Compiled] = weakref.WeakSet()  # all devices in use, also those that were opened without `Device`
+
+@atexit.register
+def _rest() -> None:
+  """Native threads must end before the interpreter takes its memory down."""
+  for device in list(_open): device.rest()
+
+_forking: list[Compiled] = []
+
+def _before_fork() -> None:
+  threads.hold_for_fork()
+  for device in list(_open):
+    device.before_fork()
+    _forking.append(device)
+
+def _after_fork(in_child: bool) -> None:
+  while _forking: _forking.pop().after_fork(in_child)
+  threads.release_after_fork()
+
+if hasattr(os, "register_at_fork"):
+  os.register_at_fork(before=_before_fork, after_in_parent=lambda: _after_fork(False),
+                      after_in_child=lambda: _after_fork(True))
+
+# **** memory ****
+
+class Returned:
+  """What finalizers give back to the owner of a lock: at once if the lock is free, else when its owner calls `take`.
+
+  A finalizer runs wherever garbage is collected, under whatever locks its thread holds. If it waited for another one,
+  and the thread that holds that one waited for one of these, both would wait for ever. So finalizers call `put`.
+  """
+  def __init__(self, give: Callable[..., None]):
+    self.give, self.waiting = give, collections.deque[tuple[Any, ...]]()
+
+  def put(self, lock: threading.RLock, *what: Any) -> None:
+    """give(*what), under the lock, now or later."""
+    self.waiting.append(what)
+    if lock.acquire(blocking=False):
+      try: self.take()
+      finally: lock.release()
+
+  def take(self) -> None:
+    """Give back what waits. The lock must be held."""
+    while self.waiting: self.give(*self.waiting.popleft())
+
+class Allocator:
+  """Memory of one device. Subclasses provide _alloc, _free, _copyin, _copyout, address, offset, and as_memoryview if
+  the host can see it.
+
+  limit: bytes that live buffers may take together (None: as many as _alloc gives). lasting: the memory has contents
+  before it is written, as a file's has, and is none of the host's.
+  """
+  lasting = False
+
+  def __init__(self, dev: str, supports_copy_from_disk: bool = False, supports_transfer: bool = False,
+               limit: int | None = None):
+    self.dev, self.limit = dev, limit
+    self.supports_copy_from_disk, self.supports_transfer = supports_copy_from_disk, supports_transfer
+    self.lock = kept_in_forks(threading.RLock())  # reentrant: garbage collection may free a buffer while one is being
+                                                  # allocated
+    self.live: dict[int, tuple[Any, int]] = {}  # by id: the opaque buffer (so that its id stays its own) and its bytes
+    self.held = 0                   # bytes in live buffers
+    self.returned = Returned(self._free_now)
+
+  def alloc(self, size: int, options: Any = None) -> Any:
+    """An opaque buffer of `size` bytes. Contents are undefined. Raises OutOfMemory."""
+    if size < 0: raise ArgumentError(f"cannot allocate {size} bytes; a size is at least 0")
+    with self.lock:
+      self.returned.take()
+      opaque = self._take(size or 1)
+      self.live[id(opaque)] = (opaque, size)
+      self.held += size
+      return opaque
+
+  def free(self, opaque: Any, size: int | None = None, options: Any = None) -> None:
+    """Give a buffer back. Raises DeviceError if it is not live."""
+    with self.lock: self._free_now(opaque)
+
+  def drop(self, opaque: Any) -> None:
+    """What finalizers call to free: it waits for nothing, so the buffer may be given back a little later."""
+    self.returned.put(self.lock, opaque)
+
+  def _free_now(self, opaque: Any) -> None:
+    found = self.live.pop(id(opaque), None)
+    if found is None: raise DeviceError(f"{self.dev}: buffer {opaque!r} is freed twice, or came from another allocator")
+    self.held -= found[1]
+    self._give(opaque, found[1] or 1)
+
+  def _take(self, size: int) -> Any:
+    self._check_limit(size)
+    opaque = self._alloc(size)
+    if opaque is None: raise self.out_of_memory(size)
+    return opaque
+
+  def _give(self, opaque: Any, size: int) -> None: self._free(opaque, size)
+
+  def _check_limit(self, size: int) -> None:
+    if self.limit is not None and self.held + size > self.limit: raise self.out_of_memory(size)
+
+  def out_of_memory(self, size: int) -> OutOfMemory:
+    limit = "" if self.limit is None else f" of {show_bytes(self.limit)} that the device has"
+    if self.limit is None or self.held + size <= self.limit:
+      limit += ", and the system gives no more: other programs may hold the rest"
+    return OutOfMemory(f"{self.dev}: cannot allocate {show_bytes(size)}: {len(self.live)} live buffers hold "
+                       f"{show_bytes(self.held)}{limit}; "
+                       "drop references to tensors that are not needed, or use a smaller batch")
+
+  def copyin(self, dest: Any, src: memoryview) -> None:
+    """Host to device. src is contiguous bytes."""
+    self._copyin(dest, src)
+  def copyout(self, dest: memoryview, src: Any) -> None:
+    """Device to host. dest is contiguous, writable bytes."""
+    self._copyout(dest, src)
+
+  def _alloc(self, size: int) -> Any:
+    """An opaque buffer, or None if there is no memory."""
+    raise NotImplementedError
+  def _free(self, opaque: Any, size: int) -> None: pass
+  def _copyin(self, dest: Any, src: memoryview) -> None: raise NotImplementedError
+  def _copyout(self, dest: memoryview, src: Any) -> None: raise NotImplementedError
+  def address(self, opaque: Any) -> int:
+    """Where the device finds it."""
+    raise NotImplementedError
+  def offset(self, opaque: Any, size: int, offset: int) -> Any:
+    """An opaque buffer for a part of another one; valid as long as that one is. Not freed."""
+    raise NotImplementedError
+  def external(self, address: int, size: int) -> Any:
+    """An opaque buffer for memory that someone else owns. Not freed."""
+    raise DeviceError(f"{self.dev} cannot use memory at a given address; copy the data with Tensor(...) instead")
+  def as_memoryview(self, opaque: Any) -> memoryview | None:
+    """The bytes themselves, or None where the host cannot see them."""
+    return None
+  def map(self, buf: Buffer) -> Any:
+    raise DeviceError(f"{self.dev} cannot map memory of {buf.device}; copy it with .to({self.dev!r})")
+  def transfer(self, dest: Any, src: Any, size: int) -> bool:
+    """Copy from an opaque buffer of another device, without the host. False where that cannot be; then nothing has
+    happened.
+
+    Only asked where supports_transfer is set.
+    """
+    return False
+  def close(self) -> None:
+    """Give back what no live buffer needs."""
+
+class LRUAllocator(Allocator):
+  """Keeps freed buffers, by size, for the next allocation of that size; when it keeps more than cache_limit bytes, the
+  oldest sizes go first.
+
+  Sizes are rounded up to four steps per power of two, so that nearly equal sizes share (at most a quarter is wasted).
+  """
+  def __init__(self, dev: str, cache_limit: int = 1 << 62, **kwargs: Any):
+    super().__init__(dev, **kwargs)
+    self.cache_limit = cache_limit
+    self.cached = 0
+    self.pool: dict[int, list[Any]] = {}  # rounded size -> buffers; least recently used size first
+
+  @staticmethod
+  def rounded(size: int) -> int:
+    if size <= 64: return 64
+    step = max(1 << ((size - 1).bit_length() - 3), 64)
+    return (size + step - 1) & -step
+
+  def _take(self, size: int) -> Any:
+    rounded = self.rounded(size)
+    found = self.pool.get(rounded)
+    if found:
+      self.cached -= rounded
+      return found.pop()
+    if self.limit is not None and self.held + self.cached + rounded > self.limit: self.free_cache()
+    self._check_limit(size)
+    opaque = self._alloc(rounded)
+    if opaque is None and self.cached:
+      self.free_cache()
+      opaque = self._alloc(rounded)
+    if opaque is None: raise self.out_of_memory(size)
+    return opaque
+
+  def _give(self, opaque: Any, size: int) -> None:
+    size = self.rounded(size)
+    kept = self.pool.pop(size, None)
+    if kept is None: kept = []
+    kept.append(opaque)
+    self.pool[size] = kept  # now the most recently used
+    self.cached += size
+    if self.cached > self.cache_limit: self._evict()
+
+  def _evict(self) -> None:
+    """Free buffers of the sizes that were not used for longest until the limit holds."""
+    for size in list(self.pool):
+      buffers = self.pool[size]
+      while buffers and self.cached > self.cache_limit:
+        self.cached -= size
+        self._free(buffers.pop(0), size)
+      if not buffers: del self.pool[size]
+      if self.cached <= self.cache_limit: return
+
+  def free_cache(self) -> None:
+    """Give all kept buffers back to the system."""
+    with self.lock:
+      self.returned.take()
+      pool, self.pool, self.cached = self.pool, {}, 0
+      for size, buffers in pool.items():
+        for opaque in buffers: self._free(opaque, size)
+
+  def close(self) -> None: self.free_cache()
+
+def show_bytes(count: int) -> str:
+  """1536 -> "1.50 KB (1536 bytes)"."""
+  if count < 1024: return f"{count} bytes"
+  power = min((count.bit_length() - 1) // 10, 6)
+  return f"{count / 1024**power:.2f} {' KMGTPE'[power]}B ({count} bytes)"
