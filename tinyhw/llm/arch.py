@@ -1,8 +1,7 @@
-"""What a language model is made of: sizes and choices, read from a GGUF file's metadata, and the angles of rotary
-positions.
+"""Sizes and choices of language models, read from a GGUF file's metadata, and the angles of rotary positions.
 
-ARCHITECTURES says what the metadata do not: how pairs are rotated, what is normalized, what experts weigh. Source: the
-models' reports, and ggml's GGUF specification for the names of the keys.
+ARCHITECTURES has the choices that the metadata do not name: how pairs are rotated, what is normalized, how experts are
+weighted. Source: the models' reports, and ggml's GGUF specification for the names of the keys.
 """
 from __future__ import annotations
 from collections.abc import Mapping
@@ -13,12 +12,11 @@ from typing import Any
 from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.named_tuple import NamedTuple
 
-DEFAULT_CONTEXT = 4096   # tokens, at most, where nothing is asked for: the cache of a long context may not fit into
-                         # memory
+DEFAULT_CONTEXT = 4096   # Tokens, at most, if no length is given. The cache of a long context may not fit into memory.
 
 class Architecture(NamedTuple):
-  """interleaved: pairs of a rotation are neighbours, not half a head apart. renormalize: the weights of the experts
-  taken add up to 1."""
+  """Choices of an architecture. interleaved: the pairs of a rotation are neighbours, instead of half a head apart.
+  renormalize: the weights of the chosen experts add up to 1."""
   interleaved: bool = False
   renormalize: bool = True
 
@@ -28,9 +26,8 @@ ARCHITECTURES = {"llama": Architecture(interleaved=True), "qwen2": Architecture(
 
 @dataclass(frozen=True)
 class Scaling:
-  """How positions beyond those of the training are brought back. kind: "none", "linear" or "yarn"; original: positions
-  of the training.
-  Source of yarn: Peng et al. 2023."""
+  """Scaling of positions beyond those of the training. kind: "none", "linear" or "yarn". original: positions of the
+  training. Source of yarn: Peng et al. 2023."""
   kind: str = "none"
   factor: float = 1.0
   original: int = 0
@@ -39,8 +36,8 @@ class Scaling:
 
 @dataclass(frozen=True)
 class TransformerConfig:
-  """Sizes and choices. num_experts 0: no experts. qk_norm: 0 for none, head_dim for a norm of each head, or the size
-  of all heads together."""
+  """Sizes and choices. num_experts 0: no experts. qk_norm: 0 for none, head_dim for a norm of each head, or the size of
+  all heads together."""
   num_blocks: int
   dim: int
   hidden_dim: int
@@ -82,9 +79,9 @@ class TransformerConfig:
 
 def config_of(kv: Mapping[str, Any], names: Mapping[str, tuple[int, ...]],
               max_context: int | None = None) -> TransformerConfig:
-  """The configuration of a file. names: its tensors' shapes.
+  """Return the configuration of a file. names: its tensors' shapes.
 
-  Raises FileFormatError for an architecture that is not known, or what does not fit.
+  Raises FileFormatError for an unknown architecture, or for metadata that do not fit.
   """
   name = kv.get("general.architecture")
   arch = ARCHITECTURES.get(name) if isinstance(name, str) else None
@@ -105,7 +102,7 @@ def config_of(kv: Mapping[str, Any], names: Mapping[str, tuple[int, ...]],
   if get("attention.value_length", int, head_dim) != head_dim:
     raise FileFormatError("heads whose keys and values have different sizes are not known")
   window = get("attention.sliding_window", int, 0)
-  if window: context = min(context, window)   # up to there a window hides nothing
+  if window: context = min(context, window)   # up to this length, the window hides nothing
   hidden = ("expert_feed_forward_length" if experts and f"{name}.expert_feed_forward_length" in kv
             else "feed_forward_length")
   embedding, norm = names.get("token_embd.weight", ()), names.get("blk.0.attn_q_norm.weight", (0,))
@@ -130,19 +127,20 @@ def config_of(kv: Mapping[str, Any], names: Mapping[str, tuple[int, ...]],
   except ArgumentError as error: raise FileFormatError(f"the metadata do not fit together: {error.message}") from None
 
 def frequencies(config: TransformerConfig) -> tuple[list[float], float]:
-  """The angle by which each pair is rotated from one position to the next, and by what rotated vectors are longer
-  (yarn)."""
+  """Return the angle by which each pair is rotated from one position to the next, and the factor that lengthens rotated
+  vectors (yarn)."""
   half, scaling = config.rope_dim // 2, config.scaling
   plain = [config.rope_theta ** (-k / half) for k in range(half)]
   if scaling.kind == "linear": return [f / scaling.factor for f in plain], 1.0
   if scaling.kind != "yarn" or scaling.factor <= 1: return plain, 1.0
   def pair_of(turns: float) -> float:
-    """The pair that turns so often in the training's positions."""
+    """Return the pair that rotates this often within the positions of the training."""
     return half * math.log(scaling.original / (turns * 2 * math.pi)) / math.log(config.rope_theta)
   first, last = max(math.floor(pair_of(scaling.beta_fast)), 0), min(math.ceil(pair_of(scaling.beta_slow)),
                                                                     config.rope_dim - 1)
   def share(k: int) -> float:
-    """How much of a pair is as in the training: fast ones are, slow ones are stretched."""
+    """Return the share of a pair that stays as in the training. It is 1 for fast pairs and 0 for slow pairs, which are
+    stretched."""
     return 1 - min(max((k - first) / max(last - first, 0.001), 0.0), 1.0)
   return [f / scaling.factor * (1 - share(k)) + f * share(k)
           for k, f in enumerate(plain)], 0.1 * math.log(scaling.factor) + 1.0

@@ -1,7 +1,7 @@
-"""Chat templates: messages to the text that a model was trained to go on with.
+"""Chat templates: conversion of messages to the text that a model was trained to continue.
 
-The templates in files are programs in Jinja. None is run: FORMATS has the usual ones, a file's is recognised by what it
-writes, and where none is known the preset of the tokenizer decides.
+The templates in files are programs in Jinja, and none is run. FORMATS has the usual ones. A file's template is
+recognised by the texts that it writes. If none is recognised, the preset of the tokenizer decides.
 """
 from __future__ import annotations
 from collections.abc import Mapping, Sequence
@@ -12,18 +12,19 @@ from tinyhw.llm.tokenizer import SimpleTokenizer
 from tinyhw.named_tuple import NamedTuple
 
 class Format(NamedTuple):
-  """How a turn is written. before: what stands before its content, with {role}, or one text for each role; after:
-  behind it. {end} is the token that
-  ends a turn: `end`, if the tokenizer has it, else its eos. marker: what templates of this format have in them. begin:
-  once, behind bos."""
+  """The text of a turn. before: the text before its content, with {role}, or one text for each role. after: the text
+  after it. {end} is the token that ends a turn: `end`, if the tokenizer has it, else its eos. marker: a text that
+  templates of this format contain. begin: a text that comes once, after bos."""
   marker: str
   end: str
   before: str | Mapping[str, str]
   after: str | Mapping[str, str]
   begin: str = ""
-  system: bool = True    # is there a turn of role "system"? If not, its content stands before that of the next turn
+  # Is there a turn of role "system"? If not, its content comes before that of the next turn.
+  system: bool = True
 
-# Those whose marker others have too stand behind them. Source: the chat templates that the models' authors publish
+# A format is after those whose templates also contain its marker. Source: the chat templates that the models' authors
+# publish
 FORMATS: dict[str, Format] = {
   "kimi-k2": Format("<|im_middle|>", "<|im_end|>", "<|im_{role}|>{role}<|im_middle|>", "{end}"),
   "chatml": Format("<|im_start|>", "<|im_end|>", "<|im_start|>{role}\n", "{end}\n"),
@@ -45,20 +46,20 @@ _OF_PRESETS = {"sentencepiece": "mistral",
                "llama-v3": "llama3", "llama-bpe": "llama3"}   # others: chatml
 
 class FallbackTemplate:
-  """The format that goes with a tokenizer's preset, or one by its name in FORMATS.
+  """The format for a tokenizer's preset, or one by its name in FORMATS.
 
-  Raises ArgumentError for a name that is not there.
+  Raises ArgumentError for an unknown name.
   """
   def __init__(self, tok: SimpleTokenizer, name: str | None = None):
     if name is None: name = _OF_PRESETS.get(tok.preset, "chatml")
     if name not in FORMATS: raise ArgumentError(f"no chat template is called {name!r}; known are {', '.join(FORMATS)}")
     self.tok, self.name, self.format = tok, name, FORMATS[name]
-    self.guessed = False   # has the file a template of its own that is not known?
+    self.guessed = False   # does the file have an unknown template of its own?
     self._end = self.format.end if tok.is_special(self.format.end) else tok.decode([tok.eos_id])
 
   @staticmethod
   def from_gguf_kv(kv: Mapping[str, Any], tok: SimpleTokenizer) -> FallbackTemplate:
-    """The format that a file's template writes, or that goes with its tokenizer."""
+    """Return the format that a file's template writes, or the format for its tokenizer."""
     source = kv.get("tokenizer.chat_template")
     name = next((name for name, f in FORMATS.items() if isinstance(source, str) and f.marker in source), None)
     found = FallbackTemplate(tok, name)
@@ -66,7 +67,7 @@ class FallbackTemplate:
     return found
 
   def role(self, role: str) -> str:
-    """What stands before a turn's content. Raises ArgumentError for a role that the format has not."""
+    """Return the text before a turn's content. Raises ArgumentError for a role that the format lacks."""
     before = self.format.before
     if isinstance(before, str) and isinstance(role, str) and role.isidentifier(): return before.replace("{role}", role)
     if isinstance(before, str) or role not in before:
@@ -74,18 +75,18 @@ class FallbackTemplate:
     return before[role]
 
   def end_turn(self, role: str = "user") -> str:
-    """What stands behind a turn's content."""
+    """Return the text after a turn's content."""
     after = self.format.after
     return (after if isinstance(after, str) else after[role]).replace("{end}", self._end)
 
   def pieces(self, messages: Sequence[Mapping[str, Any]], add_generation_prompt: bool = True) -> list[tuple[str, bool]]:
-    """The text in pieces: (text, is it the format's own?).
+    """Return the text in pieces: (text, is it the format's own?).
 
-    Raises ArgumentError for messages that are no list of {"role": ..., "content": text}.
+    Raises ArgumentError unless messages is a list of {"role": ..., "content": text}.
     """
     begin = self.tok.decode([self.tok.bos_id]) if self.tok.bos_id is not None else ""
     found = [(begin + self.format.begin, True)]
-    waiting = ""    # a system's content, where there are no such turns
+    waiting = ""    # the content of "system", if the format has no such turns
     for message in messages if isinstance(messages, Sequence) else [messages]:
       role, content = (message.get("role"), message.get("content")) if isinstance(message, Mapping) else (None, None)
       if not isinstance(role, str) or not isinstance(content, str):
@@ -101,8 +102,8 @@ class FallbackTemplate:
 
   def render(self, messages: Sequence[Mapping[str, Any]], tools: Any = None, add_generation_prompt: bool = True,
              preserve_thinking: bool = False) -> str:
-    """The text of messages; add_generation_prompt: with the beginning of the answer. Tools are not described, and
-    thoughts are kept as they are.
+    """Return the text of messages. add_generation_prompt: add the beginning of the answer. Tools are not described, and
+    thoughts are kept.
 
     >>> tok = SimpleTokenizer({"a": 0}, {"<|im_end|>": 1}, "qwen2", eos_id=1)
     >>> FallbackTemplate(tok).render([{"role": "user", "content": "Hi"}])
@@ -111,7 +112,8 @@ class FallbackTemplate:
     return "".join(text for text, _ in self.pieces(messages, add_generation_prompt))
 
   def encode(self, messages: Sequence[Mapping[str, Any]], add_generation_prompt: bool = True) -> list[int]:
-    """The tokens of messages. Special tokens are the format's alone: what a user writes cannot end their turn."""
+    """Return the tokens of messages. Only the format's own text has special tokens, so the text of a user cannot end
+    their turn."""
     found: list[int] = []
     text = ""
     for piece, own in self.pieces(messages, add_generation_prompt):

@@ -1,7 +1,7 @@
 """The command line `python3 -m tinyhw.llm --model FILE`: answer a prompt, talk, or serve. Nothing is downloaded: FILE
-is a GGUF file that is here.
+is a local GGUF file.
 
-SimpleTokenizer and FallbackTemplate are here, too, for those who look for them here.
+SimpleTokenizer and FallbackTemplate can also be imported from here.
 """
 from __future__ import annotations
 import argparse
@@ -22,9 +22,9 @@ DEFAULT_PORT, BENCHMARK_TOKENS = 8000, 20
 
 def load(path: Tensor | str | os.PathLike[str], max_context: int | None = None, realize: bool = False,
          chat_format: str | None = None) -> tuple[Transformer, SimpleTokenizer, FallbackTemplate]:
-  """A GGUF file's model, its tokenizer, and the template of its chats. Options are those of Transformer.from_gguf.
+  """Return a GGUF file's model, its tokenizer, and its chat template. Options are those of Transformer.from_gguf.
 
-  Raises FileFormatError for a file that is no such model, MissingFileError where there is none.
+  Raises FileFormatError if the file is no such model, MissingFileError if it does not exist.
   """
   model, kv = Transformer.from_gguf(path, max_context, realize)
   tok = SimpleTokenizer.from_gguf_kv(kv)
@@ -36,8 +36,8 @@ def load(path: Tensor | str | os.PathLike[str], max_context: int | None = None, 
 
 def text_after(model: Transformer, tok: SimpleTokenizer, ids: Sequence[int], max_tokens: int | None = None,
                temperature: float = 0.0) -> Iterator[str]:
-  """What the model says after some tokens, in pieces as they come, until it ends, max_tokens have come, or the context
-  is full."""
+  """Yield the model's text after some tokens, in pieces. It ends when the model ends it, after max_tokens, or when the
+  context is full."""
   more = tok.stream_decoder()
   for count, token in enumerate(model.generate(ids, temperature=temperature), 1):
     if tok.is_end(token): break
@@ -49,7 +49,7 @@ def _whole(text: str) -> int:
   value = int(text)
   if value < 1: raise ValueError
   return value
-_whole.__name__ = "whole number above 0"   # argparse says it where a value is wrong
+_whole.__name__ = "whole number above 0"   # argparse uses the name in its error message
 
 def _not_negative(text: str) -> float:
   value = float(text)
@@ -64,7 +64,7 @@ def _port(text: str) -> int:
 _port.__name__ = "port"
 
 def parser() -> argparse.ArgumentParser:
-  """The options."""
+  """Return the parser of the options."""
   p = argparse.ArgumentParser(prog="python3 -m tinyhw.llm", description="Language models from GGUF files: answer a "
                               "prompt, talk, or serve.")
   p.add_argument("--model", "-m", required=True, metavar="FILE", help="a GGUF file")
@@ -93,7 +93,7 @@ def parser() -> argparse.ArgumentParser:
   return p
 
 def main(arguments: Sequence[str] | None = None, stdin: TextIO | None = None, stdout: TextIO | None = None) -> int:
-  """Do what the options say: 0, or 1 if it cannot be done; wrong options end the process with 2."""
+  """Run the command. Return 0, or 1 if it fails. Wrong options end the process with 2."""
   options = parser().parse_args(arguments)
   out = stdout or sys.stdout
   try:
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None, stdin: TextIO | None = None, st
 def _begin(tok: SimpleTokenizer) -> list[int]: return [] if tok.bos_id is None else [tok.bos_id]
 
 def _say(pieces: Iterator[str], out: TextIO) -> str:
-  """Write text as it comes, a line in the end; gives all of it."""
+  """Write text as it comes, and a line end last. Return all of it."""
   said = ""
   for piece in pieces:
     said += piece
@@ -133,7 +133,7 @@ def _say(pieces: Iterator[str], out: TextIO) -> str:
 
 def _talk(model: Transformer, tok: SimpleTokenizer, template: FallbackTemplate, options: argparse.Namespace, lines: Any,
           out: TextIO) -> None:
-  """Answer one line after the other."""
+  """Answer lines, one after the other."""
   messages = [{"role": "system", "content": options.system}] if options.system else []
   for line in lines:
     messages.append({"role": "user", "content": line.rstrip("\n")})
@@ -147,7 +147,7 @@ def _warm_up(model: Transformer) -> None:
   for _ in range(3): next(iter(model.generate([0])))
 
 def _benchmark(model: Transformer, count: int, out: TextIO) -> None:
-  """Time tokens, after the two that compile and capture."""
+  """Time tokens, after the first two, which compile and capture."""
   tokens = model.generate([0])
   for _ in range(3): next(tokens, None)
   start, found = time.perf_counter(), 0

@@ -4,8 +4,8 @@ A file is: "GGUF", version, the number of tensors, the number of metadata; the m
 tensor its name, sizes (innermost first), type and offset; then, aligned, the tensors' bytes. Numbers are little-endian.
 Source: ggml's GGUF specification (docs/gguf.md).
 
-Reading trusts nothing: each count is compared with the bytes that are left, and what it makes draws from the file's
-budget before it is made.
+The reader trusts nothing: each count is compared with the bytes that are left. Memory is charged to the file's budget
+before it is used.
 """
 from __future__ import annotations
 import io
@@ -25,23 +25,24 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
-ALIGNMENT = 32             # bytes, where general.alignment says nothing
+ALIGNMENT = 32             # bytes, if general.alignment is not given
 MOST_DIMS = 4              # GGML_MAX_DIMS
 MOST_DEPTH = 8             # arrays of arrays
 MOST_PARTS = 99999         # files of one model
 PART = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})\.gguf")
 _STRING, _ARRAY = 8, 9
-# types of metadata, as struct has them
+# types of metadata, as codes of struct
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_SMALL = ("B", "?")        # whose values are objects that Python has already
-_NUMBER = 32               # bytes that another number takes
-_HEAD = 96                 # and a text or list without what is in it
-_GRAPH = (20 << 10, 64 << 10)   # that the graph of a tensor takes, at most: of plain elements, of quantized ones
+_SMALL = ("B", "?")        # types whose values are objects that Python has already
+_NUMBER = 32               # bytes of any other number
+_HEAD = 96                 # bytes of a text or list without its contents
+# Bytes, at most, of the graph of a tensor: of plain elements, of quantized elements.
+_GRAPH = (20 << 10, 64 << 10)
 
 Place = tuple[tuple[int, ...], int, int]   # shape (outermost first), type and offset of a tensor
 
 class _Reader:
-  """The header, read from a stream of known size."""
+  """A reader of the header, from a stream of known size."""
   def __init__(self, stream: BinaryIO, size: int, name: str):
     self.stream, self.size, self.name, self.position = stream, size, name, 0
     self.budget = Budget(name, size)
@@ -49,7 +50,7 @@ class _Reader:
   def bad(self, why: str) -> FileFormatError: return FileFormatError(f"{self.name} is no whole GGUF file: {why}")
 
   def take(self, count: int, what: str) -> bytes:
-    """The next bytes."""
+    """Return the next bytes."""
     if count > self.size - self.position:
       raise self.bad(f"{what} takes {count} bytes from byte {self.position} on, and the file has {self.size}; was the "
                      f"download cut off?")
@@ -63,20 +64,20 @@ class _Reader:
     return struct.unpack("<" + form, self.take(size, what))[0]
 
   def count(self, what: str, least: int) -> int:
-    """A number of things that take at least so many bytes each."""
+    """Return a count of things that take at least `least` bytes each."""
     found = int(self.number("Q", what))
     if found * least > self.size - self.position:
       raise self.bad(f"{what} is {found}, and {self.size - self.position} bytes are left; was the download cut off?")
     return found
 
   def text(self, what: str) -> str:
-    """A string; bytes that are no UTF-8 are kept as Python's surrogate escapes."""
+    """Return a string. Bytes that are not UTF-8 become Python's surrogate escapes."""
     data = self.take(self.count(f"the length of {what}", 1), what)
     self.budget.take(_HEAD + len(data) * (1 if data.isascii() else 4))
     return data.decode("utf-8", "surrogateescape")
 
   def value(self, kind: int, what: str, depth: int = 0) -> Any:
-    """One of metadata's values."""
+    """Return a metadata value."""
     if kind in _SCALARS: return self.number(_SCALARS[kind], what)
     if kind == _STRING: return self.text(what)
     if kind != _ARRAY: raise self.bad(f"{what} has type {kind}, which metadata do not have")
@@ -92,7 +93,7 @@ class _Reader:
     return [self.value(inner, what, depth + 1) for _ in range(count)]
 
 def _numbers(data: bytes, form: str) -> list[Any]:
-  """The little-endian numbers of a form of struct's."""
+  """Return little-endian numbers in a format of struct."""
   view: Any = memoryview(data)
   if sys.byteorder == "little":
     found: list[Any] = view.cast(form).tolist()
@@ -100,9 +101,9 @@ def _numbers(data: bytes, form: str) -> list[Any]:
   return list(struct.unpack(f"<{len(data) // struct.calcsize(form)}{form}", data))
 
 def _header(reader: _Reader) -> tuple[dict[str, Any], dict[str, Place], int]:
-  """Metadata; shape, type and offset of each tensor; where the tensors' bytes begin.
+  """Return the metadata, the shape, type and offset of each tensor, and the offset of the tensors' bytes.
 
-  Every tensor lies inside of the file.
+  Every tensor is inside of the file.
   """
   if reader.size < 24 or reader.take(4, "the magic number") != MAGIC:
     raise reader.bad(f"it does not begin with {MAGIC.decode()}")
@@ -151,11 +152,11 @@ def _check_place(reader: _Reader, name: str, shape: tuple[int, ...], kind: int, 
                      f"download cut off?")
 
 def gguf_load(fn: Tensor | str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-  """The metadata and the tensors of a GGUF file by name. Only the header is read: elements are when they are used, and
-  stay quantized till then.
+  """Return the metadata and the tensors of a GGUF file by name. Only the header is read. Elements are read when they
+  are used, and stay quantized until then.
 
-  fn: a path, of the first part if there are several, or the file's bytes as a Tensor. Raises FileFormatError for a
-  damaged file, MissingFileError where there is none.
+  fn: a path (that of the first part if there are several), or the file's bytes as a Tensor. Raises FileFormatError for
+  a damaged file, MissingFileError if it does not exist.
 
   Use `kv, tensors = gguf_load("model.gguf")`; `tensors["output.weight"]` is a lazy float32 tensor, whatever its type in
   the file.
@@ -164,17 +165,17 @@ def gguf_load(fn: Tensor | str | os.PathLike[str]) -> tuple[dict[str, Any], dict
   return values, {name: s.tensor() for name, s in stored.items()}
 
 class Stored(NamedTuple):
-  """A tensor as it is in a file: its bytes, lazy on disk, its shape and its type."""
+  """A tensor as stored in a file: its bytes, lazy on disk, its shape and its type."""
   data: Tensor
   shape: tuple[int, ...]
   ggml_type: int
 
   def tensor(self) -> Tensor:
-    """Its elements."""
+    """Return its elements."""
     return ggml_data_to_tensor(self.data, math.prod(self.shape), self.ggml_type).reshape(self.shape)
 
 def gguf_read(fn: Tensor | str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Stored]]:
-  """As gguf_load, with the tensors as they are stored.
+  """Read a file as gguf_load does, but return the tensors as they are stored.
 
   The path of a model's first part (NAME-00001-of-00003.gguf) stands for all of them.
   """
@@ -201,14 +202,14 @@ def gguf_read(fn: Tensor | str | os.PathLike[str]) -> tuple[dict[str, Any], dict
   return values, stored
 
 def _parts(values: dict[str, Any], name: str) -> int:
-  """In how many files a model is."""
+  """Return the number of files of a model."""
   count = values.get("split.count", 1)
   if type(count) is not int or not 0 <= count <= MOST_PARTS:
     raise FileFormatError(f"{name}: split.count is {count!r}, not a number of files")
   return max(count, 1)
 
 def _add_part(path: pathlib.Path, number: int, count: int, stored: dict[str, Stored]) -> None:
-  """The tensors of a later part; its other metadata are those of the first."""
+  """Add the tensors of a later part. The other metadata are those of the first part."""
   values, found = _of_file(path)
   if (values.get("split.no"), values.get("split.count")) != (number, count):
     raise FileFormatError(f"{path} says that it is part {values.get('split.no')!r} of {values.get('split.count')!r}, "
@@ -220,7 +221,7 @@ def _add_part(path: pathlib.Path, number: int, count: int, stored: dict[str, Sto
   stored.update(found)
 
 def _of_file(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, Stored]]:
-  """What one file has."""
+  """Return the metadata and tensors of one file."""
   with open_input(path, "a GGUF file") as stream:
     found = _header(_Reader(stream, os.fstat(stream.fileno()).st_size, str(path)))
   return _placed(Tensor(path), *found)
@@ -231,7 +232,7 @@ def _stream_of(t: Tensor) -> _Reader:
 
 def _placed(data: Tensor, values: dict[str, Any], places: dict[str, Place],
             start: int) -> tuple[dict[str, Any], dict[str, Stored]]:
-  """Tensors over a file's bytes."""
+  """Return tensors over a file's bytes."""
   stored = {}
   for name, (shape, kind, offset) in places.items():
     first = start + offset

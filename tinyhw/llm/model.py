@@ -1,8 +1,8 @@
-"""Transformers that go on with texts: Llama, Qwen2 and Qwen3, with and without experts, and OLMoE, from GGUF files.
+"""Transformers that continue texts: Llama, Qwen2 and Qwen3, with and without experts, and OLMoE, from GGUF files.
 
-Keys and values of earlier tokens are kept in a cache. A step takes one token, or a chunk of a prompt, at a position
-that is a Variable, so that TinyJit captures one of each for all positions. The last chunk of a prompt is filled up:
-what it writes behind the prompt is overwritten before anyone sees it.
+Keys and values of earlier tokens are kept in a cache. A step takes one token, or a chunk of a prompt. Its position is a
+Variable, so TinyJit captures each of the two once for all positions. The last chunk of a prompt is padded. What it
+writes after the prompt is overwritten before it is read.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from tinyhw.uop.ops import UOp
 Position = int | UOp
 
 class Rotary:
-  """Positions as rotations of pairs of elements.
+  """Rotary positions: rotations of pairs of elements.
 
   Source: Su et al. 2021. divisors: of each pair's angle (Llama 3 stretches slow ones).
   """
@@ -38,7 +38,7 @@ class Rotary:
     self.cos, self.sin = ((t * self.length).float().contiguous().realize() for t in (turns.cos(), turns.sin()))
 
   def __call__(self, x: Tensor, start: Position) -> Tensor:
-    """x: (tokens, heads, head_dim), the first token at position start."""
+    """Rotate x: (tokens, heads, head_dim), with the first token at position start."""
     tokens, heads, size = x.shape
     cos, sin = (t.shrink(((start, start + tokens), None)).unsqueeze(1) for t in (self.cos, self.sin))
     part = x[..., :self.dim].reshape(tokens, heads, *((-1, 2) if self.interleaved else (2, -1)))
@@ -57,7 +57,7 @@ class FeedForward:
   def __call__(self, x: Tensor) -> Tensor: return self.down(self.gate(x).silu() * self.up(x))
 
 class MixtureOfExperts:
-  """Each token takes the experts that its router scores highest, weighted by their scores.
+  """A mixture of experts. Each token uses the experts with the highest scores of its router, weighted by their scores.
 
   Source: Shazeer et al. 2017.
   """
@@ -76,7 +76,8 @@ class MixtureOfExperts:
     return (y * scores.unsqueeze(-1)).sum(1)
 
 class TransformerBlock:
-  """Attention over all tokens up to one's own, then a feed-forward network; both are added to what went in."""
+  """Attention over the token and all before it, then a feed-forward network. The input of each is added to its
+  output."""
   def __init__(self, config: TransformerConfig, source: Source, name: str, rotary: Rotary):
     self.config, self.rotary = config, rotary
     queries, keys = config.n_heads * config.head_dim, config.n_kv_heads * config.head_dim
@@ -86,7 +87,7 @@ class TransformerBlock:
     self.attn_k = Linear(source, f"{name}.attn_k", config.dim, keys, config.qkv_bias)
     self.attn_v = Linear(source, f"{name}.attn_v", config.dim, keys, config.qkv_bias)
     self.attn_output = Linear(source, f"{name}.attn_output", queries, config.dim)
-    self.each = config.qk_norm == config.head_dim   # is each head normalized by itself?
+    self.each = config.qk_norm == config.head_dim   # is each head normalized separately?
     self.attn_q_norm = RMSNorm(source, f"{name}.attn_q_norm", config.head_dim if self.each else queries,
                                config.norm_eps) if config.qk_norm else None
     self.attn_k_norm = RMSNorm(source, f"{name}.attn_k_norm", config.head_dim if self.each else keys,
@@ -97,13 +98,14 @@ class TransformerBlock:
                               requires_grad=False).contiguous().realize()
 
   def __call__(self, x: Tensor, start: Position, positions: Tensor) -> Tensor:
-    """x: (tokens, dim), the first at position start; positions: 0, 1, ... up to the context's end."""
+    """Apply the block to x: (tokens, dim), with the first token at position start. positions: 0, 1, ... up to the
+    context's end."""
     x = x + self.attention(self.attn_norm(x), start, positions)
     return (x + self.ffn(self.ffn_norm(x))).contiguous()
 
   def attention(self, x: Tensor, start: Position, positions: Tensor) -> Tensor:
-    """Keys and values go to the cache; several heads of queries share those of one (grouped queries, Ainslie et al.
-    2023)."""
+    """Write keys and values to the cache, and attend. Several query heads share one head of keys and values (grouped
+    queries, Ainslie et al. 2023)."""
     c, tokens = self.config, x.shape[0]
     q = self._heads(self.attn_q(x), self.attn_q_norm)
     k = self._heads(self.attn_k(x), self.attn_k_norm)
@@ -121,30 +123,30 @@ class TransformerBlock:
     return self.attn_output(y.permute(2, 0, 1, 3).reshape(tokens, c.n_heads * c.head_dim))
 
   def _heads(self, x: Tensor, norm: RMSNorm | None) -> Tensor:
-    """(tokens, all heads) -> (tokens, heads, head_dim), normalized."""
+    """Split heads: (tokens, all heads) -> (tokens, heads, head_dim), normalized."""
     if norm is not None and not self.each: x = norm(x)
     x = x.reshape(x.shape[0], -1, self.config.head_dim)
     return norm(x) if norm is not None and self.each else x
 
 class How(NamedTuple):
-  """How tokens are to be generated: so many of the prompt at once, and drawn at a temperature from a generator (None:
-  everybody's)."""
+  """Options of generation: the size of a chunk of the prompt, the temperature, and the generator of random numbers.
+  generator None: the global one."""
   chunk_size: int
   temperature: Tensor
   generator: Generator | None
 
   def draw(self, place: int) -> AbstractContextManager[object]:
-    """Inside, draws are those of the token at a place of the text, however many steps were taken before: a cache may
-    know the prompt."""
+    """Return a context in which draws are those of the token at an index of the text. They do not depend on the number
+    of steps before, since a cache may hold the prompt."""
     if self.generator is None: return nullcontext()
     self.generator.next = place
     return self.generator
 
 class Transformer:
-  """A language model with a cache for one text. `generate` goes on with one; texts that begin alike share the work for
-  the beginning.
+  """A language model with a cache for one text. `generate` continues a text. Texts with the same beginning share the
+  work for it.
 
-  Not for gradients. Several threads may use it: they take turns, step by step.
+  It has no gradients. Several threads may use it: they take turns, step by step.
   """
   def __init__(self, config: TransformerConfig, source: Source | None = None):
     source = source or Source()
@@ -158,18 +160,17 @@ class Transformer:
     self.output = source.get("output.weight", config.vocab_size, config.dim) if not tied else self.token_embd
     self.positions = Tensor.arange(config.max_context, dtype=dtypes.int32).contiguous().realize()
     self._steps: dict[tuple[int, tuple[Any, ...]], TinyJit[..., Tensor]] = {}   # by the number of tokens and the modes
-    self._cached: list[int] = []                        # tokens whose keys and values the cache has
+    self._cached: list[int] = []                        # tokens whose keys and values are in the cache
     self._lock = threading.RLock()
 
   @staticmethod
   def from_gguf(gguf: Tensor | str | os.PathLike[str], max_context: int | None = None,
                 realize: bool = False) -> tuple[Transformer, dict[str, Any]]:
-    """The model of a GGUF file, and the file's metadata. max_context: tokens that the cache has place for; None: the
-    file's, but at most 4096.
+    """Return the model of a GGUF file, and the file's metadata. max_context: the capacity of the cache in tokens; None:
+    the file's, but at most 4096.
 
-    realize: decode quantized parameters once, to float32; else they stay as small as they are, and are decoded where
-    they are used. Raises FileFormatError for an architecture that is not known, and for a file that does not fit its
-    own metadata.
+    realize: decode quantized parameters once, to float32. Otherwise they stay small, and are decoded where they are
+    used. Raises FileFormatError for an unknown architecture, and for a file that does not fit its own metadata.
     """
     kv, stored = gguf_read(gguf)
     source = FileSource(stored, realize)
@@ -180,7 +181,7 @@ class Transformer:
     return model, kv
 
   def __getstate__(self) -> dict[str, Any]:
-    """What copies and pickles have: all but the captures and the lock, which a copy makes for itself."""
+    """Return the state for copies and pickles: all but the captures and the lock, which a copy creates itself."""
     return {name: value for name, value in vars(self).items() if name not in ("_steps", "_lock")}
 
   def __setstate__(self, state: dict[str, Any]) -> None:
@@ -189,16 +190,16 @@ class Transformer:
   # ***** one step *****
 
   def logits(self, tokens: Tensor, start: Position, last: Position) -> Tensor:
-    """Scores of the token that follows tokens[last]: (vocab_size,). tokens: (n,), the first at position start of the
-    text."""
+    """Return scores of the token that follows tokens[last]: (vocab_size,). tokens: (n,), with the first at position
+    start of the text."""
     x = rows(self.token_embd, tokens)
     for block in self.blk: x = block(x, start, self.positions)
     x = self.output_norm(x.shrink(((last, last + 1), None)))
     return product(x, self.output).flatten()
 
   def forward(self, tokens: Tensor, start: Position, last: Position, temperature: Tensor) -> Tensor:
-    """The token that follows tokens[last], drawn from softmax(logits / temperature): (). Temperature 0: the likeliest
-    one.
+    """Return the token that follows tokens[last], drawn from softmax(logits / temperature): (). Temperature 0: the
+    likeliest token.
 
     The largest of the scores plus temperature times Gumbel noise has that distribution. Source: Gumbel 1954.
     """
@@ -207,8 +208,8 @@ class Transformer:
     return (scores + temperature * noise).argmax().realize()
 
   def __call__(self, tokens: Tensor, start: int, last: int, temperature: Tensor) -> Tensor:
-    """forward, captured once for each number of tokens (and for each mode, such as Tensor.no_grad: captures do not go
-    from one to another)."""
+    """Call forward, captured once for each number of tokens and for each mode, such as Tensor.no_grad. A capture is
+    valid in one mode only."""
     n = int(tokens.shape[0])
     position, row = UOp.variable("start_pos", 0,
                                  self.config.max_context - n).bind(start), UOp.variable("last", 0, n - 1).bind(last)
@@ -218,17 +219,18 @@ class Transformer:
   # ***** texts *****
 
   def get_start_pos(self, tokens: Sequence[int]) -> int:
-    """How many of a text's first tokens need no computation, since the cache has them; at least one does."""
+    """Return the number of a text's first tokens that need no computation, since they are in the cache. At least one
+    token needs it."""
     most = min(len(tokens) - 1, len(self._cached))
     if list(tokens[:most]) == self._cached[:most]: return most
     return next(i for i in range(most) if tokens[i] != self._cached[i])
 
   def generate(self, tokens: Sequence[int], chunk_size: int = 32, temperature: float = 0.0,
                seed: int | None = None) -> Iterator[int]:
-    """The tokens that follow a text, one after the other until the context is full. Temperature 0: the likeliest ones.
+    """Yield the tokens that follow a text, until the context is full. Temperature 0: the likeliest ones.
 
-    chunk_size: tokens of the prompt that are computed at once. seed: of these draws alone; None: they are the next of
-    everybody's. Raises ArgumentError for tokens that do not exist, and a text that fills the context.
+    chunk_size: tokens of the prompt that are computed at once. seed: of these draws alone; None: the draws come from
+    the global generator. Raises ArgumentError for tokens that do not exist, and for a text that fills the context.
     """
     text = list(tokens)
     wrong = next((t for t in text if type(t) is not int or not 0 <= t < self.config.vocab_size), None)
@@ -253,13 +255,13 @@ class Transformer:
       yield token
 
   def _next(self, text: list[int], how: How) -> int:
-    """The token that follows a text; the cache gets what it lacks."""
+    """Return the token that follows a text, and complete the cache."""
     with self._lock:
       start = self.get_start_pos(text)
       while True:
         size = how.chunk_size if len(text) - start > 1 and start + how.chunk_size <= self.config.max_context else 1
         part = text[start:start + size]
-        del self._cached[start:]   # a step that fails leaves nothing half done
+        del self._cached[start:]   # so a step that fails leaves no partial state
         tokens = Tensor(part + [0] * (size - len(part)), dtype=dtypes.int32).realize()
         with how.draw(len(text)): found = self(tokens, start, len(part) - 1, how.temperature)
         self._cached += part

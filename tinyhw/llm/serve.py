@@ -1,9 +1,10 @@
-"""A language model behind the HTTP interface that clients of OpenAI's speak: /v1/models, /v1/chat/completions,
-/v1/completions.
+"""An HTTP server of a language model, with the interface that clients of OpenAI's use: /v1/models,
+/v1/chat/completions, /v1/completions.
 
-The model answers one request after the other; what a slow client has not taken yet is kept, so that the next one has
-its turn. Fields that would change the answer and are not there (several choices, top_p, penalties, log probabilities,
-tools) are refused, unknown ones are ignored. Connections, requests and their limits are http/server.py's.
+The model answers one request after the other. Output that a slow client has not taken yet is buffered, so that the next
+client has its turn. Fields that would change the answer but are not supported (several choices, top_p, penalties, log
+probabilities, tools) are refused. Unknown fields are ignored. http/server.py handles connections, requests and their
+limits.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
@@ -23,13 +24,13 @@ from tinyhw.named_tuple import NamedTuple
 
 MOST_STOPS = 16
 MOST_STOP_CHARACTERS = 1 << 14   # of all stops of a request
-MOST_JSON = 96 << 20             # bytes that a request's body may become
-MOST_WAITING = 32                # requests for the model
+MOST_JSON = 96 << 20             # bytes that the parsed body of a request may take
+MOST_WAITING = 32                # requests that wait for the model
 
-# ***** what a request asks for *****
+# ***** the fields of a request *****
 
 class Asked(NamedTuple):
-  """A request's fields."""
+  """The fields of a request."""
   ids: list[int]
   temperature: float
   most: int | None
@@ -42,7 +43,7 @@ def _number(low: float, high: float) -> Callable[[Any], bool]:
   return lambda x: type(x) in (int, float) and math.isfinite(x) and low <= x <= high
 def _whole(low: int, high: int) -> Callable[[Any], bool]: return lambda x: type(x) is int and low <= x <= high
 
-# field: (what it is if it is right, what it must be)
+# field: (a test of a right value, the description of a right value)
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
   "temperature": (_number(0, 1e6), "a number from 0 on"), "max_tokens": (_whole(1, 1 << 31), "a whole number above 0"),
   "max_completion_tokens": (_whole(1, 1 << 31), "a whole number above 0"),
@@ -54,7 +55,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
            f"a text or up to {MOST_STOPS} texts"),
   "model": (lambda x: isinstance(x, str), "a text"),
 }
-# field: the values that ask for nothing that is not there
+# field: the values that ask for nothing unsupported
 _HARMLESS: dict[str, tuple[Any, ...]] = {
   "n": (1,), "best_of": (1,), "top_p": (1,), "presence_penalty": (0,), "frequency_penalty": (0,),
   "logprobs": (False, 0), "top_logprobs": (0,),
@@ -63,7 +64,7 @@ _HARMLESS: dict[str, tuple[Any, ...]] = {
 }
 
 def parse(body: bytes) -> dict[str, Any]:
-  """A request's JSON object, its fields checked. Raises RequestError."""
+  """Return the checked fields of a request's JSON object. Raises RequestError."""
   try: found = parse_json(body, Budget("the body", len(body), MOST_JSON))
   except BudgetError: raise RequestError(400, "the body has too many parts") from None
   except ValueError as error: raise RequestError(400, f"the body is no JSON: {error}") from None
@@ -79,7 +80,7 @@ def parse(body: bytes) -> dict[str, Any]:
   return fields
 
 def text_of(content: Any) -> Any:
-  """A message's content, which may come in parts."""
+  """Return a message's content, which may come in parts."""
   if not isinstance(content, list): return content
   if not all(isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
              for part in content):
@@ -87,9 +88,10 @@ def text_of(content: Any) -> Any:
   return "".join(part["text"] for part in content)
 
 class Stops:
-  """Text on its way to the client, up to the first of some texts; what may be the beginning of one waits.
+  """A filter for text on its way to the client. It ends the text at the first of some stop texts, and holds back a
+  possible beginning of one.
 
-  Each character is looked at once (Knuth, Morris and Pratt 1977): feeding n of them costs O(n) for each stop, however
+  Each character is looked at once (Knuth, Morris and Pratt 1977). To feed n of them costs O(n) for each stop, however
   long it is.
 
   >>> stops = Stops(["END"])
@@ -99,10 +101,10 @@ class Stops:
   def __init__(self, stops: list[str]):
     self.stops, self.waiting, self.found = [s for s in stops if s], "", False
     self._borders = [_borders(stop) for stop in self.stops]
-    self._matched = [0] * len(self.stops)   # characters of each that stand at the end of the text
+    self._matched = [0] * len(self.stops)   # for each stop, the number of its characters at the end of the text
 
   def feed(self, text: str, last: bool = False) -> str:
-    """More text; gives what can be sent. last: nothing comes behind it."""
+    """Add text, and return the text that can be sent. last: no more text follows."""
     for i, c in enumerate(text):
       whole = [len(stop) for k, stop in enumerate(self.stops) if self._advance(k, c) == len(stop)]
       if not whole: continue
@@ -115,14 +117,15 @@ class Stops:
     return sent
 
   def _advance(self, k: int, c: str) -> int:
-    """How much of a stop the text ends with, one character on."""
+    """Return the length of the beginning of a stop with which the text ends, after one more character."""
     stop, borders, matched = self.stops[k], self._borders[k], self._matched[k]
     while matched and stop[matched] != c: matched = borders[matched - 1]
     self._matched[k] = matched = matched + (stop[matched] == c)
     return matched
 
 def _borders(text: str) -> list[int]:
-  """For each beginning of a text the length of its longest part that is both a beginning and an end of it."""
+  """Return, for each beginning of a text, the length of its longest proper part that is both a beginning and an end of
+  it."""
   found = [0] * len(text)
   length = 0
   for i in range(1, len(text)):
@@ -134,7 +137,7 @@ def _borders(text: str) -> list[int]:
 # ***** answers *****
 
 class Answer:
-  """The form of answers, of which chats and completions have one each."""
+  """The format of answers. Chats and completions have one each."""
   def __init__(self, chat: bool, model: str):
     self.chat, self.model = chat, model
     self.id, self.created = f"{'chatcmpl' if chat else 'cmpl'}-{uuid.uuid4().hex}", int(time.time())
@@ -155,7 +158,7 @@ class Answer:
     return {"id": self.id, "object": name, "created": self.created, "model": self.model, "choices": choices}
 
 class Run:
-  """One request's text, made token by token."""
+  """The text of one request, made token by token."""
   def __init__(self, server: LLMServer, asked: Asked, alive: Callable[[], None]):
     self.server, self.asked, self.alive = server, asked, alive
     self.count, self.reason = 0, "length"
@@ -166,9 +169,9 @@ class Run:
             "total_tokens": len(self.asked.ids) + self.count}
 
   def pieces(self) -> Iterator[str]:
-    """The text in pieces, as they come; other requests wait meanwhile.
+    """Yield the text in pieces. Other requests wait meanwhile.
 
-    Raises Gone when the client is, RequestError where too many wait.
+    Raises Gone if the client is gone, RequestError if too many wait.
     """
     asked, tok, server = self.asked, self.server.tok, self.server
     more, stops = tok.stream_decoder(), Stops(asked.stops)
@@ -193,7 +196,7 @@ class Run:
 
 def _json(value: Any) -> bytes: return json.dumps(value).encode("ascii")
 def _event(value: Any) -> bytes:
-  """One event of a stream."""
+  """Return one event of a stream."""
   return b"data: " + (value if isinstance(value, bytes) else _json(value)) + b"\n\n"
 
 def _chat(server: LLMServer, fields: Mapping[str, Any]) -> list[int]:
@@ -217,12 +220,11 @@ _POSTS: dict[str, Callable[[LLMServer, Mapping[str, Any]], list[int]]] = {"/v1/c
                                                                           "/v1/completions": _completion}
 
 class LLMServer(HttpServer):
-  """Answers requests with a model. `serve_forever` works until `shutdown`; `server_close` frees the port.
+  """A server that answers requests with a model. `serve_forever` works until `shutdown`. `server_close` frees the port.
 
-  server_address: (host, port); port 0 is any that is free. Hosts that are not of this machine's loopback are open to
-  everybody who can reach them.
-  template: a FallbackTemplate, or an object with render(messages) -> text, or such a function. Raises ConfigError for
-  an address that cannot be opened.
+  server_address: (host, port). Port 0 is any that is free. A host other than this machine's loopback is open to
+  everybody who can reach it. template: a FallbackTemplate, or an object with render(messages) -> text, or such a
+  function. Raises ConfigError for an address that cannot be opened.
   """
   def __init__(self, server_address: tuple[str, int], model: Any, model_name: str, tok: SimpleTokenizer, template: Any):
     render = getattr(template, "render", template)
@@ -230,13 +232,13 @@ class LLMServer(HttpServer):
       raise ArgumentError(f"a template is a function of messages, or an object with render, and not {template!r:.60}")
     self._render: Callable[[list[dict[str, Any]]], str] = render
     self.model, self.model_name, self.tok, self.template = model, model_name, tok, template
-    self.turn = threading.Lock()         # of the request that the model works for
-    self._places = threading.BoundedSemaphore(MOST_WAITING)   # of those that want it
+    self.turn = threading.Lock()         # held by the request that uses the model
+    self._places = threading.BoundedSemaphore(MOST_WAITING)   # for the requests that wait for it
     self.started = int(time.time())
     super().__init__(server_address)
 
   def take_turn(self, alive: Callable[[], None]) -> None:
-    """Wait until the model is free, and take it. Raises what alive does, RequestError where too many wait."""
+    """Wait until the model is free, and take it. Raises the errors of alive, and RequestError where too many wait."""
     if not self._places.acquire(blocking=False):
       raise RequestError(503, f"more than {MOST_WAITING} requests wait for the model; try again later",
                          headers={"Retry-After": "5"})
@@ -257,7 +259,7 @@ class LLMServer(HttpServer):
     except TinyError as error: raise RequestError(500, str(error)) from None
 
   def fail(self, error: RequestError, connection: Connection) -> None:
-    """As JSON, or, in a stream that has begun, as its last event."""
+    """Send an error: as JSON, or as the last event of a stream that has begun."""
     kind = "server_error" if error.status >= 500 else "invalid_request_error"
     value = {"error": {"message": error.message, "type": kind, "param": None, "code": error.code}}
     if not connection.begun: connection.answer(error.status, "application/json", _json(value), error.headers)
@@ -299,13 +301,13 @@ class LLMServer(HttpServer):
                  bool(fields.get("stream_options", {}).get("include_usage", False)))
 
   def _stream(self, run: Run, answer: Answer, connection: Connection) -> None:
-    """The answer as events (text/event-stream), each sent when it is there.
+    """Send the answer as events (text/event-stream), as they become available.
 
     The model waits for no client: its turn ends with its last token.
     """
     pieces = run.pieces()
     try:
-      first = next(pieces, "")   # what cannot be done is an error with its status, not an event
+      first = next(pieces, "")   # an error before the first piece has a status of its own, and is no event
       connection.begin("text/event-stream")
       connection.part(_event(answer.part(first, first=True)))
       for piece in pieces: connection.part(_event(answer.part(piece)))
@@ -316,9 +318,9 @@ class LLMServer(HttpServer):
     connection.end()
 
   def tokens_of(self, messages: list[dict[str, Any]]) -> list[int]:
-    """The prompt that messages make."""
+    """Return the prompt for messages."""
     self.check_length(sum(len(m["content"]) for m in messages if isinstance(m["content"], str)))
-    # users' special tokens are plain text
+    # special tokens in users' text are plain text
     if isinstance(self.template, FallbackTemplate): return self.template.encode(messages)
     return self.tok.encode(self._render(messages))
 

@@ -1,11 +1,13 @@
-"""Texts to the numbers of tokens and back, as GGUF files describe it: byte pair encoding ("gpt2"), and SentencePiece's
+"""Conversion of texts to tokens and back, as GGUF files describe it: byte pair encoding ("gpt2"), and SentencePiece's
 with scores ("llama").
 
 A text is cut at special tokens, then into words (words.py). A word's bytes are merged pair by pair: always the pair of
 lowest rank, the leftmost of equal ones. Ranks are the order of `merges`, or, without those, the number of the token
-that a pair makes. Source: Sennrich et al. 2016; the spelling of bytes as characters is that of GPT-2. Cost: O(n log n)
-for a word of n bytes. SentencePiece merges characters of the whole text in the same way, the pair that makes the token
-of highest score first (Kudo and Richardson 2018).
+that a pair makes. Source: Sennrich et al. 2016. The spelling of bytes as characters is that of GPT-2. Cost: O(n log n)
+for a word of n bytes.
+
+SentencePiece merges characters of the whole text in the same way. It first merges the pair that makes the token of
+highest score (Kudo and Richardson 2018).
 """
 from __future__ import annotations
 import codecs
@@ -19,17 +21,18 @@ from tinyhw.llm.words import check_preset, split
 from tinyhw.once import once
 
 NORMAL, UNUSED, BYTE = 1, 5, 6   # types of tokens in GGUF files; source: enum llama_token_type
-MOST_WORDS = 1 << 16                                 # remembered with their tokens
-# Presets of models whose words that are tokens are not made by merging ("ignore_merges")
+MOST_WORDS = 1 << 16                                 # words that are remembered with their tokens
+# Presets of models in which a word that is a token is not merged ("ignore_merges")
 _TAKES_WHOLE_WORDS = ("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2",
                       "tekken")
-# What ends a turn where a file does not say it, most telling first; source: the chat templates of the models
+# Tokens that end a turn if the file does not name one, most telling first; source: the chat templates of the models
 _ENDS_OF_TURNS = ("<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|end_of_turn|>", "<|return|>",
                   "<|endoftext|>")
 
 @once
 def _bytes_of_characters() -> dict[str, int]:
-  """The character that stands for each byte: itself where it is printable in Latin-1, else one from U+0100 on.
+  """Return the character for each byte: the byte itself where it is printable in Latin-1, else a character from U+0100
+  on.
 
   Source: GPT-2's encoder.
   """
@@ -38,16 +41,16 @@ def _bytes_of_characters() -> dict[str, int]:
   return {**{chr(b): b for b in printable}, **{chr(256 + k): b for k, b in enumerate(others)}}
 
 def _spelled(text: str) -> bytes:
-  """The bytes that a token's text stands for; characters that stand for none are themselves."""
+  """Return the bytes for which a token's text stands. Characters that stand for no byte are kept."""
   table = _bytes_of_characters()
   return b"".join(bytes((table[c],)) if c in table else c.encode("utf-8", "surrogateescape") for c in text)
 
 class SimpleTokenizer:
-  """Texts to tokens and back. normal_tokens: numbers by the spelling of GPT-2 (a space is "Ġ"); special_tokens: numbers
-  by text.
+  """A converter of texts to tokens and back. normal_tokens: numbers by the spelling of GPT-2 (a space is "Ġ").
+  special_tokens: numbers by text.
 
-  preset: how texts are cut into words, by the name that files have in tokenizer.ggml.pre. merges: pairs in order of
-  rank; None: a pair's rank is the number of the token that it makes. Raises ArgumentError for what is no such table.
+  preset: the rule that cuts texts into words, by the name that files have in tokenizer.ggml.pre. merges: pairs in order
+  of rank; None: a pair's rank is the number of the token that it makes. Raises ArgumentError for malformed tables.
 
   >>> tok = SimpleTokenizer({"a": 0, "b": 1, "ab": 2}, {"<end>": 3}, "llama3", eos_id=3)
   >>> tok.encode("abba<end>"), tok.decode([2, 0])
@@ -71,24 +74,24 @@ class SimpleTokenizer:
 
   def _take(self, tokens: dict[bytes, int], special: Mapping[str, int], preset: str, bos_id: int | None, eos_id: int,
             eot_id: int | None) -> None:
-    """What all kinds of tokenizers have."""
+    """Set the attributes that all kinds of tokenizers have."""
     self.preset, self.bos_id, self.eos_id, self.eot_id = preset, bos_id, eos_id, eot_id
     self._tokens, self._special = tokens, dict(special)
     self._bytes = {number: raw for raw, number in tokens.items()}
     self._bytes.update((number, text.encode("utf-8", "surrogateescape")) for text, number in self._special.items())
-    self.longest = max(4, *map(len, self._bytes.values()))   # bytes, and so characters, that one token stands for
+    self.longest = max(4, *map(len, self._bytes.values()))   # bytes, and so characters, of one token at most
     lengths: dict[str, set[int]] = {}
     for text in self._special:
       if text: lengths.setdefault(text[0], set()).add(len(text))
-    # of special tokens, by their first character
+    # special tokens, by their first character
     self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
     self._first = re.compile(f"[{''.join(map(re.escape, lengths))}]" if lengths else r"(?!)")
 
   @staticmethod
   def from_gguf_kv(kv: Mapping[str, Any]) -> SimpleTokenizer:
-    """The tokenizer that a GGUF file's metadata describe.
+    """Return the tokenizer that a GGUF file's metadata describe.
 
-    Raises FileFormatError where they lack something, or do not fit together.
+    Raises FileFormatError where they lack something, or are inconsistent.
     """
     tokens, types = _tokens_of(kv)
     scored = _model_of(kv) == "llama"
@@ -116,8 +119,8 @@ class SimpleTokenizer:
   # ***** encoding *****
 
   def encode(self, text: str, special: bool = True) -> list[int]:
-    """The tokens of a text. special: special tokens are seen in it; False for texts that are not trusted. Raises
-    ArgumentError for what has no token.
+    """Return the tokens of a text. special: recognise special tokens in it; False for texts that are not trusted.
+    Raises ArgumentError for text without a token.
 
     >>> SimpleTokenizer({"<": 0, "e": 1, ">": 2}, {"<e>": 3}).encode("<e>", special=False)
     [0, 1, 2]
@@ -133,8 +136,8 @@ class SimpleTokenizer:
     return found + self._plain(text[end:])
 
   def _specials(self, text: str) -> Iterator[tuple[int, int]]:
-    """Where special tokens begin and end in a text: of those that begin in one place the longest. An expression of all
-    of them would take 200 bytes for each character of theirs."""
+    """Return the begin and end of special tokens in a text: the longest of those that begin at one place. A regular
+    expression of all of them would take 200 bytes for each of their characters."""
     at = 0
     while (match := self._first.search(text, at)) is not None:
       start = match.start()
@@ -144,7 +147,7 @@ class SimpleTokenizer:
       at = start + max(length, 1)
 
   def _plain(self, text: str) -> list[int]:
-    """The tokens of a text without special ones."""
+    """Return the tokens of a text without special ones."""
     if not text: return []
     found: list[int] = []
     for word in split(text, self.preset):
@@ -167,14 +170,14 @@ class SimpleTokenizer:
       raise ArgumentError(f"the tokenizer has no token for the byte {missing.args[0]!r} in {word!r:.60}") from None
 
   def _rank(self, a: bytes, b: bytes) -> int | None:
-    """When a pair is merged, lower first; None: never."""
+    """Return the rank of a pair: lower is merged first. None: never."""
     number = self._tokens.get(a + b)
     return number if self._ranks is None or number is None else self._ranks.get((a, b))
 
   # ***** decoding *****
 
   def token_bytes(self, token: int) -> bytes:
-    """The bytes of one token. Raises IndexRangeError for a number that no token has."""
+    """Return the bytes of one token. Raises IndexRangeError for a number that no token has."""
     raw = self._bytes.get(token)
     if raw is None:
       raise IndexRangeError(f"no token has the number {token!r}; there are {len(self._bytes)}, up to "
@@ -182,15 +185,15 @@ class SimpleTokenizer:
     return raw
 
   def decode(self, ids: Sequence[int]) -> str:
-    """The text of tokens.
+    """Return the text of tokens.
 
-    Bytes that are no UTF-8 become U+FFFD. Raises IndexRangeError for a number that no token has.
+    Bytes that are not UTF-8 become U+FFFD. Raises IndexRangeError for a number that no token has.
     """
     return b"".join(map(self.token_bytes, ids)).decode("utf-8", "replace")
 
   def stream_decoder(self) -> Callable[..., str]:
-    """A function of one token that gives the text that is complete with it, and without a token what is left of it at
-    the end.
+    """Return a function of one token that returns the text that is complete with it. Without a token, it returns the
+    rest at the end.
 
     >>> more = SimpleTokenizer({"â": 0, "Ĥ": 1, "¬": 2}, {}).stream_decoder()
     >>> more(0), more(1), more(2), more()
@@ -210,10 +213,10 @@ class SimpleTokenizer:
     return token_id == self.eos_id or (self.eot_id is not None and token_id == self.eot_id)
 
 class ScoredTokenizer(SimpleTokenizer):
-  """SentencePiece's. scores: of each token, by number; byte_tokens: numbers of tokens that are one byte, for characters
-  that no token has.
+  """SentencePiece's tokenizer. scores: of each token, by number. byte_tokens: numbers of tokens of one byte, for
+  characters that no token has.
 
-  space_prefix: a space is put before each text, and taken off again. Spaces are written as U+2581 in tokens.
+  space_prefix: a space is put before each text, and removed again. Spaces are U+2581 in tokens.
   """
   def __init__(self, tokens: Mapping[str, int], scores: Sequence[float], byte_tokens: Mapping[int, int],
                special_tokens: Mapping[str, int],
@@ -239,7 +242,7 @@ class ScoredTokenizer(SimpleTokenizer):
     return None if number is None else -self._scores[number]
 
   def _tokens_of(self, piece: bytes) -> list[int]:
-    """The token of a piece, or those of its bytes, or the one for what is not known."""
+    """Return the token of a piece, or those of its bytes, or the token for unknown text."""
     if piece in self._tokens: return [self._tokens[piece]]
     if all(b in self._byte_tokens for b in piece): return [self._byte_tokens[b] for b in piece]
     if self._unknown is None:
@@ -247,9 +250,9 @@ class ScoredTokenizer(SimpleTokenizer):
     return [self._unknown]
 
   def decode(self, ids: Sequence[int]) -> str:
-    """As SimpleTokenizer's, without the spaces that encode put before texts.
+    """Decode as SimpleTokenizer does, without the spaces that encode puts before texts.
 
-    A stream keeps them, since it goes on with a text.
+    A stream keeps them, since it continues a text.
     """
     found: list[bytes] = []
     begins = self._prefix   # does a text begin here?
@@ -260,12 +263,12 @@ class ScoredTokenizer(SimpleTokenizer):
     return b"".join(found).decode("utf-8", "replace")
 
 def merged(pieces: list[bytes], rank: Callable[[bytes, bytes], float | None]) -> list[bytes]:
-  """Neighbours made one, those of lowest rank first, until no pair has a rank.
+  """Merge neighbours, those of lowest rank first, until no pair has a rank.
 
   >>> merged([b"a", b"b", b"a", b"b"], lambda a, b: {b"ab": 0, b"aba": 1}.get(a + b))
   [b'ab', b'ab']
   """
-  after, before = list(range(1, len(pieces) + 1)), list(range(-1, len(pieces) - 1))   # neighbours that are left
+  after, before = list(range(1, len(pieces) + 1)), list(range(-1, len(pieces) - 1))   # the neighbours that are left
   heap: list[tuple[float, int, bytes, bytes]] = []
   def offer(left: int, right: int) -> None:
     if left < 0 or right >= len(pieces): return
@@ -275,7 +278,7 @@ def merged(pieces: list[bytes], rank: Callable[[bytes, bytes], float | None]) ->
   while heap:
     _, left, a, b = heapq.heappop(heap)
     right = after[left]
-    # one of them has become part of another meanwhile
+    # one of them has been merged since
     if pieces[left] != a or right >= len(pieces) or pieces[right] != b: continue
     pieces[left], pieces[right] = a + b, b""
     after[left] = after[right]
@@ -294,7 +297,7 @@ def _model_of(kv: Mapping[str, Any]) -> str:
   return str(model)
 
 def _tokens_of(kv: Mapping[str, Any]) -> tuple[list[str], list[int]]:
-  """Tokens and their types."""
+  """Return tokens and their types."""
   tokens = kv.get("tokenizer.ggml.tokens")
   if not isinstance(tokens, list) or not tokens or not all(isinstance(text, str) for text in tokens):
     raise FileFormatError("the metadata have no tokenizer.ggml.tokens; is it a model of language?")
@@ -322,13 +325,13 @@ def _merges_of(kv: Mapping[str, Any]) -> list[tuple[str, str]] | None:
   return pairs
 
 def _byte_of(text: str) -> int:
-  """The byte of a token "<0x0A>"."""
+  """Return the byte of a token "<0x0A>"."""
   if not re.fullmatch("<0x[0-9A-Fa-f]{2}>", text):
     raise FileFormatError(f"the token {text!r:.60} is said to be a byte, and is not like <0x0A>")
   return int(text[3:5], 16)
 
 def _number(kv: Mapping[str, Any], key: str, count: int) -> int | None:
-  """The token that a key names, if it does."""
+  """Return the token that a key names, if it does."""
   number = kv.get(key)
   if number is not None and (type(number) is not int or not 0 <= number < count):
     raise FileFormatError(f"{key} is {number!r}, and there are {count} tokens")

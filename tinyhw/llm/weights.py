@@ -1,4 +1,4 @@
-"""The parameters of a language model: from a file or random, kept as the file has them and decoded where they are
+"""The parameters of a language model: from a file or random. They are kept as in the file and decoded where they are
 used, or decoded once."""
 from __future__ import annotations
 from collections.abc import Mapping
@@ -10,22 +10,23 @@ from tinyhw.llm.blocks import Kind, ggml_data_to_tensor, kind_of
 from tinyhw.llm.gguf import Stored
 from tinyhw.tensor import Tensor
 
-PIECE = 32   # elements that lie together in blocks of all types: a product over axes of pieces has indices without
-             # divisions, so it is vectorized
+# Elements that are contiguous in the blocks of all types. The indices of a product over axes of pieces have no
+# divisions, so it is vectorized.
+PIECE = 32
 
 class Blocks:
-  """A tensor in quantized blocks. data: uint8, (rows, bytes of a row); shape: of the elements, whose first axis is cut
-  into rows."""
+  """A tensor in quantized blocks. data: uint8, (rows, bytes of a row). shape: that of the elements. Their first axis is
+  split into rows."""
   def __init__(self, data: Tensor, shape: tuple[int, ...], kind: Kind):
     self.shape, self.kind = shape, kind
     self.data = data.reshape(shape[0], -1).to(None).contiguous().realize()
 
   def tensor(self) -> Tensor:
-    """All elements."""
+    """Return all elements."""
     return self._decode(self.data, self.shape)
 
   def rows(self, index: Tensor) -> Tensor:
-    """The elements of some rows: (*index.shape, *shape[1:]). Only their bytes are read."""
+    """Return the elements of some rows: (*index.shape, *shape[1:]). Only their bytes are read."""
     return self._decode(self.data[index], (*map(int, index.shape), *self.shape[1:]))
 
   def _decode(self, data: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -35,47 +36,47 @@ class Blocks:
 Weight = Tensor | Blocks
 
 def product(x: Tensor, w: Weight) -> Tensor:
-  """x @ w.T in float32. x: (tokens, in_features); w: (out_features, in_features).
+  """Return x @ w.T in float32. x: (tokens, in_features). w: (out_features, in_features).
 
-  One token uses each element of w once, so blocks are decoded within the product, which then reads as little as they
-  are; for more a decoded copy is made first.
+  One token uses each element of w once. So the product decodes blocks itself, and reads only the quantized bytes. For
+  more tokens, a decoded copy is made first.
   """
   if not isinstance(w, Blocks): return x @ w.float().transpose()
   if x.shape[0] == 1: return dot(w.tensor(), x, pieces=True).reshape(1, -1)
   return x @ w.tensor().reshape(w.shape[0], -1, PIECE).contiguous().reshape(w.shape).transpose()
 
 def dot(w: Tensor, x: Tensor, pieces: bool) -> Tensor:
-  """(w * x).sum(-1), piece by piece or at once."""
+  """Return (w * x).sum(-1), piece by piece or at once."""
   if not pieces: return (w * x).sum(-1)
   return (w.reshape(*w.shape[:-1], -1, PIECE) * x.reshape(*x.shape[:-1], -1, PIECE)).sum((-2, -1))
 
 def elements(w: Weight) -> Tensor:
-  """All of a weight, as float32."""
+  """Return all of a weight, as float32."""
   return (w.tensor() if isinstance(w, Blocks) else w).float()
 
 def rows(w: Weight, index: Tensor) -> Tensor:
-  """Some rows of a weight, as float32."""
+  """Return some rows of a weight, as float32."""
   return (w.rows(index) if isinstance(w, Blocks) else w[index]).float()
 
 class Source:
-  """Where a model's parameters come from: random numbers."""
+  """The source of a model's parameters: random numbers."""
   def get(self, name: str, *shape: int) -> Weight:
-    """The parameter of a name. Those of one axis (norms, biases) are ones and zeros."""
+    """Return the parameter of a name. Parameters of one axis (norms, biases) are ones and zeros."""
     if len(shape) == 1: return (Tensor.zeros if name.endswith("bias") else Tensor.ones)(*shape).contiguous().realize()
     return (Tensor.randn(*shape) / math.sqrt(shape[-1])).realize()
 
   def vector(self, name: str, size: int) -> Tensor:
-    """A parameter of one axis, as float32."""
+    """Return a parameter of one axis, as float32."""
     return elements(self.get(name, size)).contiguous().realize()
 
   def has(self, name: str) -> bool:
-    """Is there such a parameter, where a model may have it or not?"""
+    """Is there such a parameter, where it is optional for a model?"""
     return False
 
 class FileSource(Source):
   """The tensors of a GGUF file. realize: decode them to float32 once.
 
-  Raises FileFormatError for what is missing, or has another shape.
+  Raises FileFormatError for a tensor that is missing, or has another shape.
   """
   def __init__(self, stored: Mapping[str, Stored], realize: bool):
     self.stored, self.realize = stored, realize
@@ -110,17 +111,17 @@ class Linear:
     return y if self.bias is None else y + self.bias
 
 class Experts:
-  """One matrix for each expert, of which every token takes some. weight: (experts, out_features, in_features)."""
+  """One matrix for each expert. Every token uses some of them. weight: (experts, out_features, in_features)."""
   def __init__(self, source: Source, name: str, experts: int, in_features: int, out_features: int):
     self.weight = source.get(f"{name}.weight", experts, out_features, in_features)
 
   def __call__(self, x: Tensor, chosen: Tensor) -> Tensor:
-    """x: (tokens, taken or 1, in_features); chosen: (tokens, taken), numbers of experts -> (tokens, taken,
-    out_features)."""
+    """Apply the chosen experts. x: (tokens, taken or 1, in_features); chosen: (tokens, taken), numbers of experts ->
+    (tokens, taken, out_features)."""
     return dot(rows(self.weight, chosen), x.unsqueeze(2), isinstance(self.weight, Blocks))
 
 class RMSNorm:
-  """Root mean square 1 over the last axis, times weight. Source: Zhang and Sennrich 2019."""
+  """Normalize the last axis to a root mean square of 1, then multiply by weight. Source: Zhang and Sennrich 2019."""
   def __init__(self, source: Source, name: str, size: int, eps: float):
     self.weight, self.eps = source.vector(f"{name}.weight", size), eps
 

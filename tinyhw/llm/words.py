@@ -1,7 +1,7 @@
-"""How a text is cut into words before their bytes are merged: for each preset regular expressions, applied one after
-the other.
+"""Rules that cut a text into words before their bytes are merged. Each preset is a sequence of regular expressions,
+applied one after the other.
 
-They are those that the models' authors publish in their tokenizer.json, written as there: \\p{L} is a class of
+They are those that the models' authors publish in their tokenizer.json, and are written as there. \\p{L} is a class of
 Unicode's, \\s is its White_Space. `re` knows neither, so both are written out as ranges, from `unicodedata`, when a
 preset is first used.
 """
@@ -21,17 +21,17 @@ _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 def _common(digits: str, letters: str = r"\p{L}") -> str:
-  """The expression of GPT-4's kind: endings, a word with at most one other sign before it, digits, signs, line ends,
-  spaces."""
+  """Return an expression of GPT-4's kind. It matches endings, a word with at most one other sign before it, digits,
+  signs, line ends, spaces."""
   return rf"{_ENDINGS}|[^\r\n\p{{L}}\p{{N}}]?[{letters}]+|{digits}| ?[^\s{letters}\p{{N}}]+[\r\n]*|{_TAIL}"
 
 def _cased(digits: str, endings: str = "") -> str:
-  """Words change where a capital letter follows a small one."""
+  """Return an expression in which a word ends where a capital letter follows a small one."""
   return (
     rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{endings}|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{endings}|{digits}"
           rf"| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_TAIL}")
 
-# name of expressions: (expressions, the names that files have in tokenizer.ggml.pre). Source: the tokenizer.json of the
+# Name of expressions: (expressions, the names that files have in tokenizer.ggml.pre). Source: the tokenizer.json of the
 # models, and llama.cpp's names
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
   "llama3": ((_common(r"\p{N}{1,3}"),), "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 dbrx "
@@ -55,7 +55,7 @@ PRESETS: dict[str, str] = {name: kind for kind, (_, names) in _KINDS.items() for
 
 @once
 def _ranges() -> dict[str, str]:
-  """The characters of each of Unicode's classes (L, Lu, ...) as they stand between brackets of an expression."""
+  """Return the characters of each of Unicode's classes (L, Lu, ...), in the form between brackets of an expression."""
   runs: dict[str, list[list[int]]] = {}
   for code in range(sys.maxunicode + 1):
     kind = unicodedata.category(chr(code))
@@ -69,7 +69,7 @@ def _ranges() -> dict[str, str]:
 _CLASS = re.compile(r"\\p\{(\w+)\}|\\s|\\S|\\.|[\[\]]", re.S)
 
 def translate(expression: str) -> str:
-  r"""An expression with \p{...}, \s and \S as one that `re` understands.
+  r"""Translate an expression with \p{...}, \s and \S to one that `re` understands.
 
   >>> translate(r"[a\p{Zl}]\p{Zp}")
   '[a\\U00002028][\\U00002029]'
@@ -90,14 +90,14 @@ def _compiled(kind: str) -> tuple[re.Pattern[str], ...]:
   return tuple(re.compile(translate(expression)) for expression in _KINDS[kind][0])
 
 def check_preset(preset: str) -> str:
-  """The name of a preset's expressions. Raises ArgumentError for a preset that is not known."""
+  """Return the name of a preset's expressions. Raises ArgumentError for an unknown preset."""
   kind = PRESETS.get(preset) if isinstance(preset, str) else None
   if kind is None:
     raise ArgumentError(f"no way to cut texts into words is called {preset!r}; known are {', '.join(sorted(PRESETS))}")
   return kind
 
 def split(text: str, preset: str) -> list[str]:
-  """The words of a text; together they are the text. Raises ArgumentError for a preset that is not known.
+  """Return the words of a text. Joined, they are the text. Raises ArgumentError for an unknown preset.
 
   >>> split("It's 12345!", "llama3")
   ['It', "'s", ' ', '123', '45', '!']
