@@ -47,7 +47,7 @@ def main() -> None:
   @TinyJit
   @Tensor.train()
   def step(samples: Tensor) -> Tensor:
-    """One step on the images whose numbers are given. Returns the loss."""
+    """Run one step on the images with the given numbers. Return the loss."""
     optimizer.zero_grad()
     loss = model(x_train[samples]).sparse_categorical_crossentropy(y_train[samples]).backward()
     return loss.realize(*optimizer.schedule_step())
@@ -71,6 +71,6 @@ def main() -> None:
   print(f"test accuracy: {100 * correct / len(y_test):.2f} %")
 
 if __name__ == "__main__":
-  # `digits.py | head -1` ends without a word
+  # `digits.py | head -1` ends without a message
   if hasattr(signal, "SIGPIPE"): signal.signal(signal.SIGPIPE, signal.SIG_DFL)
   main()

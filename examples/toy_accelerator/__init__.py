@@ -1,6 +1,6 @@
-"""An invented accelerator, to show how little a new one needs. docs/new-accelerator.md builds it step by step.
+"""An invented accelerator. It shows how little code a new one needs. docs/new-accelerator.md builds it step by step.
 
-Importing this registers it.
+Importing this module registers it.
 """
 from tinyhw.device import Device
 from tinyhw.isa import register

@@ -7,7 +7,7 @@ from examples.toy_accelerator.table import decode  # the path above makes this w
 from tinyhw import Device, Tensor, nn
 
 def train(x: Tensor, first: nn.Linear, second: nn.Linear, optimizer: nn.optim.Optimizer) -> float:
-  """One step; the loss before it."""
+  """Run one step. Return the loss before it."""
   loss = (second(first(x).relu()) - 1).square().mean()
   optimizer.zero_grad()
   loss.backward()

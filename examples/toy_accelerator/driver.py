@@ -1,4 +1,4 @@
-"""The TOY device: kernels and arguments go to the accelerator's memory, launches become packets in its ring, and a
+"""The TOY device. Kernels and arguments go to the accelerator's memory, and launches become packets in its ring. A
 doorbell starts them."""
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from tinyhw.machine.ir.code import Code
 from examples.toy_accelerator.hardware import MEMORY_BYTES, PACKET, SLOTS, Hardware
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
-  """The device TOY, or TOY:1, ...: each has hardware of its own."""
+  """Return the device TOY, or TOY:1, ... Each has hardware of its own."""
   return ToyDevice(f"TOY:{ordinal}" if ordinal else "TOY")
 
 class Place(NamedTuple):
@@ -18,7 +18,7 @@ class Place(NamedTuple):
   size: int
 
 class ToyAllocator(LRUAllocator):
-  """Hands out memory from below, never to the end; what is freed is used again for the same size.
+  """An allocator that hands out memory from low addresses up. Freed memory is used again for the same size.
 
   The host sees all of it.
   """
@@ -43,7 +43,7 @@ class Held:
   def __del__(self) -> None: self.allocator.free(self.place)
 
 class ToyRecording:
-  """Launches whose arguments are in the accelerator's memory already, 8 bytes each; a patch overwrites one."""
+  """Launches whose arguments are in the accelerator's memory already, 8 bytes each. A patch overwrites one argument."""
   def __init__(self, device: ToyDevice, launches: Sequence[Launch]):
     self.device, self.launches = device, list(launches)
     self.arguments = [Held(device.allocator, bytes(8 * (len(x.buffers) + len(x.variables)) + 8)) for x in launches]
@@ -56,7 +56,7 @@ class ToyRecording:
   def patch_grid(self, launch: int, grid: int) -> None:
     self.launches[launch] = self.launches[launch]._replace(grid=grid)
   def submit(self) -> None:
-    """A packet for each launch; the doorbell when all are written or the ring is full."""
+    """Write a packet for each launch. Ring the doorbell when all are written or the ring is full."""
     hardware = self.device.hardware
     for number, (x, held) in enumerate(zip(self.launches, self.arguments), 1):
       written, code = hardware.done + (number - 1) % SLOTS, x.program.code
@@ -66,13 +66,13 @@ class ToyRecording:
       if number % SLOTS == 0 or number == len(self.launches): hardware.doorbell(written + 1)
 
 class ToyDevice(Compiled):
-  """The accelerator is done when the doorbell returns, so there is nothing to wait for."""
+  """The device. The accelerator is done when the doorbell returns, so there is nothing to wait for."""
   allocator: ToyAllocator
   def __init__(self, name: str):
     self.hardware = Hardware()
     super().__init__(name, ToyAllocator(name, self.hardware.memory), arch="toy")
   def load(self, code: Code) -> Held:
-    self.latest = code  # for those who want to see it
+    self.latest = code  # for users who want to see it
     return Held(self.allocator, code.text, code)
   def submit(self, launches: Sequence[Launch]) -> None: ToyRecording(self, launches).submit()
   def record(self, launches: Sequence[Launch]) -> ToyRecording: return ToyRecording(self, launches)

@@ -1,8 +1,12 @@
 """The toy accelerator itself: memory, a ring of packets with a doorbell, and waves that execute instruction words.
 
-It forgives nothing. It raises DeviceError when an instruction touches a register that a load in flight will write, a
-pair or quad that is not aligned, a register that was never written, or memory that is not there, and when waves of a
-workgroup do not meet at a barrier.
+It raises DeviceError for each of these errors:
+
+- an instruction that touches a register that a load in flight will write
+- a pair or quad that is not aligned
+- a register that was never written
+- memory that does not exist
+- waves of a workgroup that do not meet at a barrier
 """
 from __future__ import annotations
 import struct
@@ -16,10 +20,10 @@ from tinyhw.machine.ir.inst import Effect, MInst, Reg
 from tinyhw.machine.ir.moves import Unit, units_of
 from examples.toy_accelerator.table import LANES, PREDICATE, SCALAR, TYPES, decode
 
-PACKET = struct.Struct("<QIIQII")  # code: address and bytes; workgroups; address of the arguments; lanes of a
-                                   # workgroup; bytes of local memory
+# code: address and bytes; workgroups; address of the arguments; lanes of a workgroup; bytes of local memory
+PACKET = struct.Struct("<QIIQII")
 MEMORY_BYTES, SLOTS = 1 << 28, 64  # slots of the ring, which is at address 0
-Values = Sequence[int]             # bits of each lane, or of the one value of a scalar register
+Values = Sequence[int]             # bits of each lane, or the one value of a scalar register
 
 class Wave:
   """The registers of 8 lanes. flying: loads in flight, oldest first: destination, bits, lanes that are written."""
@@ -33,7 +37,7 @@ class Wave:
     self.flying: list[tuple[Reg, Values, list[bool]]] = []
 
   def units(self, reg: Reg) -> list[Unit]:
-    """The units of a register. Raises for a misaligned one, and for one that a load in flight will write."""
+    """Return the units of a register. Raises for a misaligned one, and for one that a load in flight will write."""
     units = units_of(reg)
     if units[0][1] % reg.cls.align:
       raise DeviceError(f"{reg} is misaligned: {len(units)} registers start at a multiple of {reg.cls.align}")
@@ -43,12 +47,12 @@ class Wave:
     return units
 
   def parts(self, reg: Reg) -> list[Values]:
-    """The bits in each unit of a register."""
+    """Return the bits in each unit of a register."""
     try: return [self.registers[unit] for unit in self.units(reg)]
     except KeyError: raise DeviceError(f"{reg} is read but was never written") from None
 
   def read(self, reg: Reg) -> Values:
-    """The bits of each lane; a pair's as one number."""
+    """Return the bits of each lane. Those of a pair are one number."""
     found = self.parts(reg)
     return found[0] if len(found) == 1 else [low | high << 32 for low, high in zip(*found)]
 
@@ -58,14 +62,14 @@ class Wave:
     self.put(reg, *[[x >> shift & 0xffffffff for x in values] for shift in (0, 32)[:reg.cls.units]])
 
   def wait(self, most: int) -> None:
-    """Deliver loads until at most so many are in flight."""
+    """Deliver loads until at most `most` are in flight."""
     while len(self.flying) > most:
       reg, values, lanes = self.flying.pop(0)
       self.write(reg,
                  values if all(lanes) else [x if lane else old for x, old, lane in zip(values, self.read(reg), lanes)])
 
   def run(self, code: Code) -> None:
-    """Up to the next barrier, or the end."""
+    """Run to the next barrier, or to the end."""
     self.state = "run"
     while self.state == "run":
       self.pc += 1
@@ -73,10 +77,10 @@ class Wave:
       try: step(self)
       except TinyError as error: raise DeviceError(f"instruction {self.pc - 1}, `{inst!r}`: {error.message}") from None
 
-Step = Callable[[Wave], None]  # what an instruction does
+Step = Callable[[Wave], None]  # the execution of an instruction
 Code = list[tuple[Step, MInst]]
-# By type: what the bits in a register are to `struct`, and what they mean. Integers of 8 and 16 bits are extended to 32
-# by their sign
+# By type: the `struct` code of the bits in a register, and the type of their value. Integers of 8 and 16 bits are
+# sign-extended to 32.
 FORMATS = {**dict.fromkeys(TYPES, ("I", "I")), **dict.fromkeys(dtypes.sints, ("I", "i")), dtypes.uint64: ("Q", "Q"),
            dtypes.int64: ("Q", "q"),
            dtypes.float32: ("I", "f"), dtypes.float64: ("Q", "d")}
@@ -84,7 +88,7 @@ def repack(x: Sequence[Any], old: str, new: str) -> Sequence[Any]:
   return struct.unpack(f"<{len(x)}{new}", struct.pack(f"<{len(x)}{old}", *x))
 
 def arithmetic_step(inst: MInst) -> Step:
-  """An operation on each lane, as arithmetic.py defines it."""
+  """Apply an operation to each lane, as arithmetic.py defines it."""
   form, (dst, *sources) = inst.row.isa, inst.operands
   f = (arithmetic.cast(form.source, form.dtype) if form.operation == "cast"
        else arithmetic.operation(form.operation.upper(), form.dtype))
@@ -96,8 +100,8 @@ def arithmetic_step(inst: MInst) -> Step:
   return step
 
 def mma(wave: Wave, dst: Reg, a: Reg, b: Reg) -> None:
-  """Lane l holds a[l % 4, 0:4], b[0:4, l] and dst[0:4, l]: each element of dst takes four multiply-adds, rounded one
-  by one."""
+  """Multiply 4x4 matrices. Lane l holds a[l % 4, 0:4], b[0:4, l] and dst[0:4, l]. Each element of dst takes four
+  multiply-adds, rounded one by one."""
   steps, columns, totals = ([repack(x, "I", "f") for x in wave.parts(r)] for r in (a, b, dst))
   for k in range(4):
     totals = [[arithmetic.fused_float32(steps[k][m], y, total) for y, total in zip(columns[k], totals[m])]
@@ -105,7 +109,7 @@ def mma(wave: Wave, dst: Reg, a: Reg, b: Reg) -> None:
   wave.put(dst, *[repack(row, "f", "I") for row in totals])
 
 def memory_step(inst: MInst) -> Step:
-  """A load or store, in all lanes that are in the workgroup and whose predicate is set."""
+  """Execute a load or store, in all lanes that are in the workgroup and whose predicate is set."""
   form, named = inst.row.isa, dict(zip((o.name for o in inst.row.operands), inst.operands))
   size, local, gated = form.dtype.itemsize, form.operation.startswith("local"), "p" in named
   def step(wave: Wave) -> None:
@@ -144,20 +148,20 @@ SIMPLE: dict[str, Callable[..., Any]] = {
 }
 
 def step_of(inst: MInst) -> Step:
-  """The function that executes an instruction."""
+  """Return the function that executes an instruction."""
   if inst.row.effects & (Effect.LOAD | Effect.STORE): return memory_step(inst)
   name, operands = inst.row.isa.operation, inst.operands
   action = SIMPLE.get(name) or SIMPLE.get(name.partition("_")[0])
   return arithmetic_step(inst) if action is None else lambda wave: action(wave, *operands)
 
 class Hardware:
-  """Reads packets from the ring when the doorbell rings. done: packets executed so far."""
+  """A chip that reads packets from the ring when the doorbell rings. done: packets executed so far."""
   def __init__(self) -> None:
     self.memory, self.done = memoryview(bytearray(MEMORY_BYTES)), 0
     self.decoded: dict[bytes, Code] = {}
 
   def doorbell(self, written: int) -> None:
-    """Execute packets until as many are done as were ever written."""
+    """Execute packets until `written` packets in total are done."""
     while self.done < written:
       at = self.done % SLOTS * PACKET.size
       self.done += 1

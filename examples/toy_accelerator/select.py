@@ -1,8 +1,9 @@
-"""From a Program to the toy's instructions over virtual registers: one function for each operation, in the table RULES.
+"""Instruction selection: from a Program to the toy's instructions over virtual registers. The table RULES has one
+function for each operation.
 
-A value that is the same in all lanes of a workgroup lives in scalar registers, any other in vector registers; truths
-live in predicates. Variables become block parameters of the loops that assign them, so the result is in SSA form.
-Narrow floats are held as their codes.
+A value that is the same in all lanes of a workgroup is in scalar registers, any other in vector registers. Bools are in
+predicates. Variables become block parameters of the loops that assign them, so the result is in SSA form. Floats
+narrower than 32 bits are held as their codes.
 """
 from __future__ import annotations
 import itertools
@@ -19,14 +20,14 @@ from tinyhw.uop.program import Program
 from examples.toy_accelerator.table import ALWAYS, P1, S1, S2, SUFFIX, TABLE, V1, V2, V4
 
 def suffix(dtype: DType) -> str:
-  """The table's name of the number type that a value of this type is in registers and memory."""
+  """Return the table's name of the number type that a value of this type has in registers and memory."""
   return "." + SUFFIX.get(dtype, "u16" if dtype.itemsize == 2 else "u8")
 
 CONSTANTS = {S1: "s_const.u32", S2: "s_const.i64", V1: "v_const.u32", V2: "v_const.i64", P1: "s_const.b"}
 
 class Selector:
-  """One selection. varying: values that differ between lanes. made: what was made in this block to be shared:
-  constants, vectors of scalars."""
+  """One selection. varying: values that differ between lanes. made: values of this block that are shared: constants,
+  vectors of scalars."""
   def __init__(self, program: Program):
     self.program, self.function = program, Function(program.name)
     self.origin: UOp | None = None
@@ -42,41 +43,41 @@ class Selector:
       if lanes or not self.varying.isdisjoint(u.src): self.varying.add(u)
 
   def enter(self, block: Block) -> None:
-    """Go on in another block."""
+    """Continue in another block."""
     self.block, self.made = block, {}  # type: Block, dict[Any, Reg]
     self.order.append(block)
 
   def emit(self, key: str, *operands: Any, ties: tuple[Reg, ...] = (), arguments: tuple[list[Reg], ...] = ()) -> None:
     self.block.insts.append(MInst(TABLE[key], list(operands), self.origin, arguments, "", ties))
   def op(self, cls: RegClass, key: str, *sources: Any, old: Reg | None = None) -> Reg:
-    """An instruction that writes its first operand; what it reads there too is `old`."""
+    """Add an instruction that writes its first operand. `old`: the value that it reads there too."""
     dst = self.function.new_reg(cls)
     self.emit(key, dst, *sources, ties=() if old is None else (old,))
     return dst
   def once(self, cls: RegClass, key: str, *sources: Any) -> Reg:
-    """The same, once in a block."""
+    """Add an instruction as `op` does, once in a block."""
     name = (key, *sources)
     if name not in self.made: self.made[name] = self.op(cls, key, *sources)
     return self.made[name]
   def cls(self, u: UOp, vector: bool = False) -> RegClass:
-    """Where u lives; with `vector`, where a copy of it for each lane does."""
+    """Return the register class of u. With `vector`, return that of a copy of u for each lane."""
     if u.dtype.count > 1 or u.dtype is dtypes.bool: return P1 if u.dtype.count == 1 else V4
     if vector or u in self.varying: return V2 if u.dtype.itemsize == 8 else V1
     return S2 if u.dtype.itemsize == 8 else S1
 
   def number(self, value: int, cls: RegClass = S1) -> Reg: return self.once(cls, CONSTANTS[cls], value)
   def value(self, u: UOp, vector: bool = False) -> Reg:
-    """The register of u; with `vector`, a vector register even if u is the same in all lanes."""
+    """Return the register of u. With `vector`, it is a vector register even if u is the same in all lanes."""
     cls = self.cls(u, vector)
     if u.op is Ops.CONST:
-      scalar = u.dtype.scalar()  # 8 and 16 bits are extended by their sign
+      scalar = u.dtype.scalar()  # 8 and 16 bits are sign-extended
       bits = int.from_bytes(to_bytes(u.arg, scalar), "little", signed=scalar.itemsize > 2 or scalar in dtypes.sints)
       return self.number(bits, cls) if cls is not V4 else self.op(V4, "quad", *[self.number(bits, V1)] * 4)
     found = self.values[u]
     return found if found.cls is cls else self.once(cls, "spread" if cls is V1 else "spread_pair", found)
 
   def compute(self, u: UOp) -> Reg:
-    """An elementwise operation: the table's row of that name, in the bank where an operand varies."""
+    """Select an elementwise operation: the table's row of that name. The bank is VECTOR if an operand varies."""
     vector, kind = u in self.varying, suffix(u.src[0].dtype if u.op in GroupOp.Comparison else u.dtype)
     sources = [self.value(s, vector) for s in u.src]
     if u.op is Ops.BITCAST and u.dtype.itemsize > 2: return sources[0]
@@ -86,7 +87,7 @@ class Selector:
     return self.op(self.cls(u), f"{'sv'[vector]}_{u.op.name.lower()}{kind}", *sources, old=old)
 
   def place(self, index: UOp, vector: bool) -> tuple[str, list[Any]]:
-    """Of an INDEX: the beginning of the row's name, and the operands of the address."""
+    """Return, for an INDEX, the beginning of the row's name, and the operands of the address."""
     (buffer, i), bank = index.src, "sv"[vector] + "_"
     number = self.value(i, vector)
     if i.dtype.itemsize == 8: number = self.op(V1 if vector else S1, f"{bank}cast.i32.i64", number)
@@ -105,13 +106,13 @@ class Selector:
     self.emit(start + "store" + suffix(u.src[1].dtype), gate, *address, self.value(u.src[1], True))
 
   def argument(self, u: UOp) -> Reg:
-    """PARAM or DEFINE_VAR: a slot of 8 bytes."""
+    """Select PARAM or DEFINE_VAR: a slot of 8 bytes."""
     slot = [*self.program.params, *self.program.variables].index(u)
     cls, kind = (S2, "i64") if u.op is Ops.PARAM or u.dtype.itemsize == 8 else (S1, "i32")
     return self.op(cls, f"s_load.{kind}", self.arguments, self.number(0), 8 * slot)
 
   def open(self, u: UOp) -> Reg:
-    """A loop, tested at its head; the grid and the lanes are the hardware's."""
+    """Open a loop, which is tested at its head. The hardware runs the grid and the lanes."""
     if u.arg[1] in (AxisType.GLOBAL, AxisType.LOCAL): return self.group if u.arg[1] is AxisType.GLOBAL else self.lane
     rest = self.program.uops[self.program.uops.index(u):]
     inside = itertools.takewhile(lambda x: x.op is not Ops.END or x.src[0] is not u, rest)
@@ -140,7 +141,8 @@ class Selector:
     self.enter(after)
 
   def run(self) -> Function:
-    """The program as instructions over virtual registers. Raises CompileError for what the toy does not support."""
+    """Return the program as instructions over virtual registers. Raises CompileError for operations that the toy does
+    not support."""
     for u in self.program.uops:
       self.origin = u
       rule = Selector.compute if u.op in GroupOp.Elementwise else RULES.get(u.op)

@@ -1,15 +1,18 @@
-"""The toy's registers and its instruction table; encoding and decoding follow from the rows.
+"""The toy's registers and its instruction table. Encoding and decoding follow from the rows.
 
-A wave has 8 lanes. Scalar registers s0-s31 hold one value for all of them, vector registers v0-v63 one for each lane;
-both are 32 bits wide. 64-bit values take aligned pairs s[2:3], v[4:5]; the matrix unit takes aligned quads v[8:11].
-Predicates p0-p7 have a bit for each lane; p7 is all ones.
+A wave has 8 lanes. Scalar registers s0-s31 hold one value for all lanes, vector registers v0-v63 one for each lane.
+Both are 32 bits wide. 64-bit values take aligned pairs s[2:3], v[4:5]. The matrix unit takes aligned quads v[8:11].
+Predicates p0-p7 have a bit for each lane, and p7 is all ones.
 
-An instruction is a 128-bit word. An operand is `name access class`: "=" writes, "+" writes and reads, ":" reads; its
-name is its field in the word.
-  x  a register of the row's bank (s or v) and type (p for truths);  y: of the type that is converted;  i: 32 bits of
-     the row's bank
-  s1 s2 v1 v2 v4 p1: that class
-  #  an integer;  @ a block
+An instruction is a 128-bit word. An operand is `name access class`. Access "=" writes, "+" writes and reads, ":" reads.
+The name of an operand is its field in the word. Classes:
+
+- x: a register of the row's bank (s or v) and type (p for bools).
+- y: as x, but of the type that is converted.
+- i: 32 bits of the row's bank.
+- s1 s2 v1 v2 v4 p1: that class.
+- #: an integer.
+- @: a block.
 """
 from __future__ import annotations
 from typing import Any, NamedTuple
@@ -21,11 +24,12 @@ from tinyhw.machine.ir.inst import Access, Bank, Block, Effect, Inst, MInst, Ope
 from tinyhw.machine.notation.bits import fmt
 
 LANES = 8
-SCALAR, VECTOR, PREDICATE = Bank("s", 32, tuple(range(32))), Bank("v", 64,
-                                                                  tuple(range(64))), Bank("p", 8, tuple(range(7)))
+SCALAR = Bank("s", 32, tuple(range(32)))
+VECTOR = Bank("v", 64, tuple(range(64)))
+PREDICATE = Bank("p", 8, tuple(range(7)))
 
 def register_class(bank: Bank, units: int, bits: int) -> RegClass:
-  """Registers of some units, aligned to as many."""
+  """Return a class of registers of several units, aligned to their count."""
   names = tuple(f"{bank.name}{i}" if units == 1 else f"{bank.name}[{i}:{i + units - 1}]" for i in range(bank.count))
   return RegClass(f"{bank.name}{units}", bank, bits, units, units, names)
 
@@ -44,14 +48,15 @@ SUFFIX = {d: ALIASES_BY_TYPE[d][0] + str(d.bitsize) for d in NUMBERS} | {dtypes.
 WORD = fmt("op:8 vector:1 type:4 source:4 dst:8 a:8 b:8 c:8 d:8 p:3 _:4 imm:64s")
 
 class Form(NamedTuple):
-  """What a row's word says besides its operands, and so what it does: the operation, for which bank and types."""
+  """The contents of a row's word besides its operands: the operation, its bank and its types. They decide what the row
+  does."""
   operation: str
   vector: bool
   dtype: DType
   source: DType
 
 class Rows(NamedTuple):
-  """One line of the table: it stands for a row for each operation, bank and type."""
+  """One line of the table. It stands for a row for each operation, bank and type."""
   operations: str
   operands: str
   types: tuple[DType, ...] = NONE
@@ -59,8 +64,7 @@ class Rows(NamedTuple):
   effects: int = Effect.NONE
 
 LINES = (
-  #    operations                                     operands                        types          and what they do
-  #    besides
+  #    operations                                     operands                        types; effects
   Rows("add sub mul max idiv mod shl shr",            "dst=x a:x b:x",                INTS),
   Rows("add sub mul max fdiv",                        "dst=x a:x b:x",                FLOATS),
   Rows("mulacc",                                      "dst=x a:x b:x c:x",            INTS + FLOATS),
@@ -68,7 +72,7 @@ LINES = (
   Rows("cmplt cmpne cmpeq",                           "dst=p1 a:x b:x",               INTS + FLOATS),
   Rows("and or xor",                                  "dst=x a:x b:x",                INTS + BOOL),
   Rows("cast",                                        "dst=x a:y",                    NUMBERS, NUMBERS),
-  # the old value where p is not set
+  # dst keeps its old value where p is not set
   Rows("where",                                       "dst+x p:p1 a:x",               NUMBERS + BOOL),
   Rows("const",                                       "dst=x imm#",                   NUMBERS + BOOL),
   Rows("spread",                                      "dst=v1 a:s1"),
@@ -77,7 +81,8 @@ LINES = (
   Rows("part",                                        "dst=v1 a:v4 imm#"),
   # (4, 4) x (4, 8) + (4, 8), see hardware.mma
   Rows("mma",                                         "dst+v4 a:v4 b:v4"),
-  # What is loaded is there after a `wait`. The address is a + b * size + imm; where p is not set, memory is not touched
+  # A loaded value is available after a `wait`. The address is a + b * size + imm. No memory is touched where p is not
+  # set.
   Rows("load",                                        "dst=x a:s2 b:i imm#",          NUMBERS + BOOL,
        effects=Effect.LOAD),
   Rows("load_if",                                     "dst+x p:p1 a:s2 b:i imm#",     NUMBERS + BOOL,
@@ -90,13 +95,13 @@ LINES = (
        effects=Effect.LOAD),
   Rows("local_store",                                 "p:p1 b:i imm# c:x",            NUMBERS + BOOL,
        effects=Effect.STORE),
-  # until imm loads are in flight
+  # wait until at most imm loads are in flight
   Rows("wait",                                        "imm#",                         effects=Effect.BARRIER),
   Rows("barrier",                                     "",                             effects=Effect.BARRIER),
   Rows("jump",                                        "imm@",                         effects=Effect.JUMP | Effect.END),
   Rows("jump_if",                                     "p:p1 imm@",                    effects=Effect.JUMP),
   Rows("end",                                         "",                             effects=Effect.END),
-  # For the machine passes; save and restore use memory of the wave's own
+  # For the machine passes. save and restore use memory of the wave's own
   *(Rows(f"move_{c}",                                 f"dst={c} a:{c}") for c in CLASSES),
   *(Rows(f"swap_{c}",                                 f"dst+{c} a+{c}") for c in ("s1", "v1", "p1")),
   *(Rows(f"save_{c}",                                 f"a:{c} imm#") for c in CLASSES),
@@ -107,7 +112,7 @@ OPERATIONS = list(dict.fromkeys(name for line in LINES for name in line.operatio
 ACCESS = {":": Access.READ, "=": Access.WRITE, "+": Access.BOTH, "#": Access.READ, "@": Access.READ}
 
 def operand(text: str, form: Form) -> Operand:
-  """An operand of a row from its text."""
+  """Parse an operand of a row."""
   at = next(i for i, c in enumerate(text) if c in ACCESS)
   name, mark, word = text[:at], text[at], text[at + 1:]
   if mark in "#@": return Operand(name, Access.READ, kind="integer" if mark == "#" else "block")
@@ -116,7 +121,7 @@ def operand(text: str, form: Form) -> Operand:
   return Operand(name, ACCESS[mark], CLASSES[word])
 
 def make_rows() -> Iterator[Inst]:
-  """Every row; its name is "v_add.f32", "s_cast.f32.i32" or "barrier"."""
+  """Return every row. Its name is "v_add.f32", "s_cast.f32.i32" or "barrier"."""
   for line in LINES:
     banked = any(word[-1] in "xyi" for word in line.operands.split())
     for operation in line.operations.split():
@@ -131,9 +136,9 @@ TABLE = {row.name: row for row in make_rows()}
 BY_FORM = {row.isa: row for row in TABLE.values()}
 
 def encode(inst: MInst, position: dict[Block, int]) -> bytes:
-  """The word of an instruction over physical registers. position: the number of each block's first word.
+  """Return the word of an instruction over physical registers. position: the number of each block's first word.
 
-  Raises EncodeError for what does not fit.
+  Raises EncodeError for operands that do not fit.
   """
   form = inst.row.isa
   fields: dict[str, Any] = dict.fromkeys(WORD.fields, 0)
@@ -144,7 +149,8 @@ def encode(inst: MInst, position: dict[Block, int]) -> bytes:
   return WORD.pack(**fields).to_bytes(16, "little")
 
 def decode(text: bytes) -> Iterator[MInst]:
-  """The instructions of code; a block is the number of its first word. Raises DecodeError for what is none."""
+  """Return the instructions of code. A block is the number of its first word. Raises DecodeError for an invalid
+  word."""
   for word in (text[at:at + 16] for at in range(0, len(text), 16)):
     fields = WORD.unpack(int.from_bytes(word, "little")) or {}
     try:

@@ -1,5 +1,5 @@
-"""The toy accelerator as a `Target`: what codegen and the machine passes ask about it, the waits, and the way from a
-Program to Code."""
+"""The toy accelerator as a `Target`: the answers to questions of codegen and of the machine passes, the waits, and the
+compilation of a Program to Code."""
 from __future__ import annotations
 
 from tinyhw.dtype import dtypes
@@ -15,15 +15,13 @@ from examples.toy_accelerator.select import Selector
 from examples.toy_accelerator.table import CLASSES, LANES, LINES, PREDICATE, SCALAR, TABLE, VECTOR, encode
 
 OPERATIONS = frozenset((Ops[name.upper()], dtype) for line in LINES for name in line.operations.split()
-                       if name.upper() in Ops.__members__
-                       for dtype in line.types)
+                       if name.upper() in Ops.__members__ for dtype in line.types)
 CAPABILITIES = Capabilities(
   vector_bytes=0, vector_registers=32, operations=OPERATIONS, vector_operations=frozenset({(Ops.MMA, dtypes.float32)}),
-  threads=4, lanes=LANES,
-  local_bytes=16384, matrix=(by_columns(4, 8, 4, dtypes.float32, dtypes.float32, LANES),))
+  threads=4, lanes=LANES, local_bytes=16384, matrix=(by_columns(4, 8, 4, dtypes.float32, dtypes.float32, LANES),))
 
 def add_waits(function: Function, target: Target) -> Function:
-  """A `wait` before what touches the destination of a load in flight, and before a block ends.
+  """Insert waits: before an instruction that touches the destination of a load in flight, and before a block ends.
 
   Loads finish in order.
   """
@@ -44,10 +42,9 @@ def add_waits(function: Function, target: Target) -> Function:
 
 TARGET = Target(
   name="toy", capabilities=CAPABILITIES, banks=(SCALAR, VECTOR, PREDICATE), classes=tuple(CLASSES.values()),
-  table=TABLE,
-  select=lambda program, target: Selector(program).run(),
-  move=lambda dst, src: MInst(TABLE[f"move_{dst.cls.name}"], [dst, src]), swap=lambda a,
-  b: [MInst(TABLE[f"swap_{a.cls.name}"], [a, b])],
+  table=TABLE, select=lambda program, target: Selector(program).run(),
+  move=lambda dst, src: MInst(TABLE[f"move_{dst.cls.name}"], [dst, src]),
+  swap=lambda a, b: [MInst(TABLE[f"swap_{a.cls.name}"], [a, b])],
   spill=lambda reg, slot: MInst(TABLE[f"save_{reg.cls.name}"], [reg, slot]),
   reload=lambda reg, slot: MInst(TABLE[f"restore_{reg.cls.name}"], [reg, slot]),
   jump=lambda block: MInst(TABLE["jump"], [block], None, ([],)), hooks={"after:layout": (add_waits,)})
@@ -55,7 +52,7 @@ TARGET = Target(
 def capabilities(arch: str) -> Capabilities: return CAPABILITIES
 
 def compile(program: Program, arch: str) -> Code:
-  """The program as machine code."""
+  """Compile the program to machine code."""
   function = run(Selector(program).run(), TARGET)
   position = {block: sum(len(b.insts) for b in function.blocks[:k]) for k, block in enumerate(function.blocks)}
   text = b"".join(encode(inst, position) for block in function.blocks for inst in block.insts)

@@ -41,7 +41,7 @@ def toy() -> Iterator[str]:
 
 def test_it_is_small() -> None:
   lines = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in FOLDER.glob("*.py")}
-  assert sum(lines.values()) <= 600, lines
+  assert sum(lines.values()) <= 700, lines
 
 # ***** table *****
 
@@ -220,7 +220,8 @@ SMALL = "not gradient and not a4 and not a5 and not a6 and not a7 and not attent
 
 @pytest.mark.slow
 def test_the_tensor_tests() -> None:
-  files = [f"test/methods/test_{name}.py" for name in ("elementwise", "reduction", "loss", "sorting", "matmul")]
+  files = [f"test/methods/{name}.py" for name in ("pointwise/test_elementwise", "test_reduction", "test_loss",
+                                                  "test_sorting", "test_matmul")]
   result = python("-m", "pytest", "-q", "-x", *files, "-k", SMALL, DEV="TOY", PLUGINS="examples.toy_accelerator",
                   HOME=os.environ.get("HOME", ""))
   assert result.returncode == 0, result.stdout[-3000:]
