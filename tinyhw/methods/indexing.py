@@ -122,7 +122,10 @@ class Indexing(Matmul):
     """
     items = self._items(indices if isinstance(indices, tuple) else (indices,))
     pairs: list[tuple[sint, sint]] = []
-    rows, kept, tensors, backwards = [], [], {}, []  # type: list[tuple[int, int]], list[int | None], dict[int, Handle], list[int]
+    rows: list[tuple[int, int]] = []
+    kept: list[int | None] = []
+    tensors: dict[int, Handle] = {}
+    backwards: list[int] = []
     for item in items:
       if item is None:
         kept.append(None)

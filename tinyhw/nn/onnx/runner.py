@@ -179,8 +179,10 @@ class Graph:
         raise FileFormatError(f"the tensor {tensor.get('name')!r} stands in another file, which was not loaded")
       maker.budget.take(ENTRY + 3 * SLOT * min(prod(tensor["parsed_tensor"].shape), MOST_KNOWN))
       self.constants[tensor.get("name", "")] = constant_value(tensor["parsed_tensor"], maker.device)
-    self.inputs = {info.get("name", ""): info["parsed_type"] for info in graph["input"]} if graph["input"] and isinstance(graph["input"][0], dict) \
-      else dict.fromkeys(graph["input"], OnnxValue(None, None))
+    inputs = graph["input"]
+    described = bool(inputs) and isinstance(inputs[0], dict)   # those of a function are names alone
+    self.inputs = ({info.get("name", ""): info["parsed_type"] for info in inputs} if described
+                   else dict.fromkeys(inputs, OnnxValue(None, None)))
     self.outputs = tuple(info.get("name", "") if isinstance(info, dict) else info for info in graph["output"])
     self.narrow = {info.get("name", ""): number for info, number in _declared(graph) if number in (21, 22, 23)}
     self.steps: list[_Step] = []
