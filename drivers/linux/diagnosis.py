@@ -1,4 +1,4 @@
-"""Reasons why a device file cannot be used, beyond the errno: the kernel module, containers, groups, cards on the PCI bus.
+"""Reasons why a device file cannot be used, beyond the errno: kernel module, containers, groups, cards on the PCI bus.
 
 For `doctor --device`. Only reads. Drivers add their own findings (chips, versions) after these. Nothing here knows a
 vendor.

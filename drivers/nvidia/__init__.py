@@ -1,22 +1,22 @@
 """The NV device: NVIDIA's GPUs driven through the vendor's kernel driver, without its libraries; or (NV:CUDA) with one.
 
-| file | what it owns |
+| file | content |
 |---|---|
 | rm.py | the resource manager: its calls, the version of the kernel driver |
-| visible.py | which GPUs a process uses |
-| chips.py | what distinguishes GPUs |
+| visible.py | the GPUs that a process uses |
+| chips.py | the differences between GPUs |
 | addresses.py | addresses that processor and GPUs share |
 | card.py | a GPU of this process: its objects and its memory |
-| channel.py | how commands reach it |
+| channel.py | the submission of commands |
 | commands.py | commands as words |
-| launch.py | what a QMD says of a launch |
+| launch.py | the QMD of a launch |
 | device.py | one GPU |
-| faults.py | what errors of channels mean, in words |
-| selftest/ | what `python3 -m tinyhw selftest NV` asks |
-| doctor.py | why a GPU cannot be driven |
+| faults.py | errors of channels in words |
+| selftest/ | the checks of `python3 -m tinyhw selftest NV` |
+| doctor.py | reasons why a GPU cannot be driven |
 | cuda.py, library.py, cubin.py | the same GPUs through the vendor's library, NV:CUDA |
 
-What is not NVIDIA's own is in drivers/gpu.
+Code that is not specific to NVIDIA is in drivers/gpu.
 """
 from __future__ import annotations
 import contextlib
@@ -33,19 +33,19 @@ from tinyhw.drivers.nvidia.rm import Answered, connect
 from tinyhw.errors import DeviceError, DriverError
 from tinyhw.machine.ir.code import Code
 
-# What a container answers that keeps the kernel driver's calls from programs, or a sandbox that does not know one of
+# A container answers so if it denies programs the calls of the kernel driver, or a sandbox if it does not know one of
 # them
 WALLED, UNKNOWN = (errno.EPERM, errno.ENOTSUP, errno.ENOTTY, errno.ENOSYS), errno.EINVAL
 
 def walled(refused: Refused) -> bool:
-  """May the vendor's library still reach the GPU?"""
+  """Return whether the vendor's library may still reach the GPU."""
   return refused.errno in WALLED or refused.errno == UNKNOWN and not isinstance(refused, Answered)
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
-  """Open GPU number `ordinal` of those that the kernel's driver runs; where its calls are kept from programs, through
-  the vendor's library.
+  """Open GPU number `ordinal` of the kernel driver's. If its calls are denied to programs, open it through the vendor's
+  library.
 
-  Raises DeviceError or DriverError, which say what to do.
+  Raises DeviceError or DriverError, which tell what to do.
   """
   if sys.platform != "linux":
     raise DeviceError("NVIDIA GPUs are driven through the Linux kernel; use another device on this system")
@@ -56,7 +56,7 @@ def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
     raise
 
 def open_directly(ordinal: int) -> NVDevice:
-  """The same, through the kernel's driver and nothing else."""
+  """Open it through the kernel driver and nothing else."""
   connection = connect(machine())
   info = connection.find_card(ordinal)
   known = info.gpu_id in connection.cards
@@ -67,8 +67,8 @@ def open_directly(ordinal: int) -> NVDevice:
     raise DeviceError(f"{error.message}; other GPUs here: {', '.join(others)}") from error
   try: return NVDevice(name_of(ordinal), card)
   except Refused as refused:
-    if walled(refused) and not known: connection.close_card(card)  # it may be reserved for us, and the library is
-                                                                   # another client
+    # the card may be reserved for us, and the library is another client
+    if walled(refused) and not known: connection.close_card(card)
     raise
 
 def name_of(ordinal: int) -> str: return f"NV:{ordinal}" if ordinal else "NV"

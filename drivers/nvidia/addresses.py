@@ -1,7 +1,7 @@
-"""Addresses that the processor and GPUs share: low ones, since command buffers and launches are told 40 bits.
+"""Addresses that the processor and GPUs share. They are low, since command buffers and launches hold 40 bits.
 
-One region of the process is reserved, without memory, when the first GPU is opened. What is taken from it is mapped by
-GPUs, and by the processor where it is visible, at the same addresses.
+The first opened GPU reserves one region of the process, without memory. GPUs map the parts that are taken from it. The
+processor maps visible ones at the same addresses.
 """
 from __future__ import annotations
 import bisect
@@ -10,19 +10,20 @@ from tinyhw.drivers.linux.files import PROT_NONE, RESERVED, HostMapping, map_mem
 from tinyhw.errors import DriverError
 
 LIMIT = 1 << 40
-SIZES = (1 << 39, 1 << 38, 1 << 37)     # of the region, if the system lets us have so many addresses
+SIZES = (1 << 39, 1 << 38, 1 << 37)     # of the region, if the system grants so many addresses
 STEP = 1 << 37
-FIRST = 1 << 37                         # below it live programs that are loaded at fixed addresses
-MAP_FIXED_NOREPLACE = 0x100000          # Linux 4.17; older ones take it for a wish
+FIRST = 1 << 37                         # programs that are loaded at fixed addresses are below
+MAP_FIXED_NOREPLACE = 0x100000          # Linux 4.17; older kernels take it for a hint
 
 class Addresses:
-  """The region, and what of it is free: (start, size), sorted, never adjacent."""
+  """The region, and its free parts: (start, size), sorted, never adjacent."""
   def __init__(self) -> None:
     self.region = _reserve()
     self.free_ranges: list[tuple[int, int]] = [(self.region.address, self.region.size)]
 
   def take(self, size: int, alignment: int) -> int:
-    """The lowest place that fits, with a gap behind it. Both are whole pages. Raises DriverError when there is none."""
+    """Take the lowest range that fits, with a gap after it. Both are whole pages. Raises DriverError if there is
+    none."""
     for i, (start, there) in enumerate(self.free_ranges):
       place = -(-start // alignment) * alignment
       if place + size > start + there: continue
@@ -33,7 +34,7 @@ class Addresses:
                       f"processes")
 
   def give(self, start: int, size: int) -> None:
-    """Give addresses back."""
+    """Return addresses to the region."""
     i = bisect.bisect(self.free_ranges, (start, size))
     if i < len(self.free_ranges) and start + size == self.free_ranges[i][0]: size += self.free_ranges.pop(i)[1]
     if i and sum(self.free_ranges[i - 1]) == start:
@@ -42,11 +43,11 @@ class Addresses:
     self.free_ranges.insert(i, (start, size))
 
   def close(self) -> None:
-    """Nothing is taken any more."""
+    """Release the region. Nothing may be taken any more."""
     self.region.close()
 
 def _reserve() -> HostMapping:
-  """Addresses below LIMIT that nothing else has."""
+  """Reserve addresses below LIMIT."""
   failure: OSError | None = None
   for size in SIZES:
     for start in range(FIRST, LIMIT - size + 1, STEP):

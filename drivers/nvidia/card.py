@@ -1,8 +1,8 @@
-"""A GPU of this process: its nodes, its objects (device, subdevice, address space), its memory. It stays open as long
-as the process lives.
+"""A GPU of this process: its nodes, its objects (device, subdevice, address space), its memory. It stays open until the
+process ends.
 
-Memory is allocated by the resource manager and mapped by unified memory (UVM), at addresses that processor and GPUs
-share (addresses.py).
+The resource manager allocates memory, and unified memory (UVM) maps it, at addresses that processor and GPUs share
+(addresses.py).
 """
 from __future__ import annotations
 import contextlib
@@ -28,16 +28,16 @@ ALLOCATED = flags("NVOS32_ALLOC_FLAGS_", "IGNORE_BANK_PLACEMENT", "ALIGNMENT_FOR
 PINNED = flags("NVOS02_FLAGS_", "PHYSICALITY_NONCONTIGUOUS", "COHERENCY_CACHED", "MAPPING_NO_MAP")
 READ_WRITE_ATOMIC = flags("UvmGpuMappingType", "ReadWriteAtomic")
 INSTANCES = "/proc/driver/nvidia/capabilities/gpu{}/mig"
-TPC_COUNT = 0x09   # NV2080_CTRL_GR_INFO_INDEX_SHADER_PIPE_SUB_COUNT; src/nvidia/src/kernel/rmapi/nv_gpu_ops.c takes it
-                   # for this, too
-GPCS, GPC_TPCS = 0x14, 0x17   # NV2080_CTRL_GR_INFO_INDEX_LITTER_NUM_GPCS, _NUM_TPC_PER_GPC: of the whole chip, also
-                              # what is off
+# NV2080_CTRL_GR_INFO_INDEX_SHADER_PIPE_SUB_COUNT; src/nvidia/src/kernel/rmapi/nv_gpu_ops.c uses it for this, too
+TPC_COUNT = 0x09
+# NV2080_CTRL_GR_INFO_INDEX_LITTER_NUM_GPCS, _NUM_TPC_PER_GPC: of the whole chip, including disabled parts
+GPCS, GPC_TPCS = 0x14, 0x17
 USERMODE_BYTES = 0x10000
 INFO = {name: flags("NV2080_CTRL_FB_INFO_INDEX_", index) for name, index in (
   ("memory_kib", "TOTAL_RAM_SIZE"), ("free_kib", "HEAP_FREE"), ("l2_kib", "L2CACHE_SIZE"))}
 
 class Kind(NamedTuple):
-  """What memory is: the class of its object, attributes, the pages that it comes in, whether the processor sees it."""
+  """A kind of memory: the class of its object, attributes, the size of its pages, and whether the processor sees it."""
   name: str
   number: int
   attr: int
@@ -52,14 +52,14 @@ _HOST = flags("NVOS32_ATTR_", "PAGE_SIZE_4KB", "LOCATION_PCI", "PHYSICALITY_ALLO
 _OWN = flags("NVOS32_ATTR2_", "ZBC_PREFER_NO_ZBC", "GPU_CACHEABLE_YES", "PAGE_SIZE_HUGE_2MB")
 VRAM = Kind("memory of the GPU", rm.MEMORY_LOCAL, _SCATTERED, _OWN, HUGE_PAGE, visible=False)
 RING = Kind("memory of the GPU that the processor sees", rm.MEMORY_LOCAL, _WHOLE, _OWN, HUGE_PAGE, visible=True)
-# Memory of the host that both sides see: no cache of the GPU keeps it, the processor's are snooped. For commands,
+# Host memory that both sides see: no GPU cache keeps it, and the processor's caches are snooped. For commands,
 # arguments, signals.
 HOST = Kind("host memory", rm.MEMORY_SYSTEM, _HOST, flags("NVOS32_ATTR2_", "ZBC_PREFER_NO_ZBC", "GPU_CACHEABLE_NO"),
             PAGE, visible=True)
 USER = Kind("memory of the program", rm.MEMORY_OF_PROGRAM, 0, 0, PAGE, visible=False)
 
 class Card:
-  """An opened GPU. kept: what a device that was closed leaves to the next one."""
+  """An opened GPU. kept: state that a closed device leaves to the next one."""
   def __init__(self, connection: Connection, info: Any):
     self.connection, self.minor, self.gpu_id = connection, int(info.minor_number), int(info.gpu_id)
     self.place = place(info)
@@ -88,7 +88,7 @@ class Card:
       self.undo = undo.pop_all()
 
   def _refuse_instances(self) -> None:
-    """A GPU that is divided gives nothing to a client that has not chosen an instance.
+    """Refuse a GPU that is divided into instances: it serves only clients that have chosen one.
 
     Source: the vendor's MIG user guide, "Device nodes".
     """
@@ -99,11 +99,11 @@ class Card:
                         "makes one GPU of it, and NV:CUDA uses an instance")
 
   def _reserve(self) -> None:
-    """Be the one who computes, where the GPU's compute mode lets only one: until the subdevice ends. The vendor's
+    """Reserve the GPU for this process, until the subdevice ends, if its compute mode allows only one. The vendor's
     library does so, too.
 
-    Source: open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/subdevice/subdevice_ctrl_gpu_kernel.c. Nothing else hangs
-    on the answer, so a container or a version that does not know the question is no hindrance.
+    Source: open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/subdevice/subdevice_ctrl_gpu_kernel.c. Nothing else
+    depends on the answer, so a container or a version that does not know the call is no obstacle.
     """
     try: self.connection.control(self.subdevice, self.connection.structures.AcquireComputeModeReservation())
     except Refused as refused:
@@ -115,7 +115,7 @@ class Card:
                         f"sudo nvidia-smi -i {self.minor} -c DEFAULT") from refused
 
   def _classes(self) -> list[int]:
-    """The classes of objects that the GPU has."""
+    """Return the classes of the GPU's objects."""
     s, connection = self.connection.structures, self.connection
     count = connection.control(self.device, s.GetClassList()).numClasses
     found = (ctypes.c_uint32 * count)()
@@ -131,7 +131,7 @@ class Card:
     return found
 
   def _register(self, undo: contextlib.ExitStack) -> None:
-    """Let unified memory know of the GPU and its address space."""
+    """Register the GPU and its address space with unified memory."""
     s, uuid, call = self.connection.structures, _uuid(self.uuid), self.connection.call_uvm
     call(s.UvmRegisterGpu(gpu_uuid=uuid, rmCtrlFd=-1))
     undo.callback(call, s.UvmUnregisterGpu(gpu_uuid=uuid))
@@ -140,11 +140,11 @@ class Card:
                               hVaSpace=self.space))
     undo.callback(call, s.UvmUnregisterVaSpace(gpuUuid=uuid))
 
-  # **** what the GPU is ****
+  # **** properties of the GPU ****
 
   def _count(self) -> int:
-    """TPCs (pairs of multiprocessors) that are enabled: by the masks of each cluster; where these are not told, by
-    their number alone."""
+    """Return the count of enabled TPCs (pairs of multiprocessors): by the masks of each cluster, else by their number
+    alone."""
     s, connection = self.connection.structures, self.connection
     try:
       gpcs = connection.control(self.subdevice, s.GrGetGpcMask()).gpcMask
@@ -153,20 +153,20 @@ class Card:
     except Refused: return self._engine_fact(TPC_COUNT)
 
   def _places(self) -> int:
-    """TPCs that there would be if none were off, for what has a place for each; those that are enabled, where that is
-    not told."""
+    """Return the count of TPCs including disabled ones, for resources with a slot for each. If it is unknown, return
+    the enabled ones."""
     try: return max(self.tpcs, self._engine_fact(GPCS) * self._engine_fact(GPC_TPCS))
     except Refused: return self.tpcs
 
   def _engine_fact(self, index: int) -> int:
-    """A number about the engine that computes."""
+    """Return a number about the compute engine."""
     found = self.connection.structures.GrInfo(index=index)
     self.connection.control(self.subdevice,
                             self.connection.structures.GrGetInfo(grInfoListSize=1, grInfoList=ctypes.addressof(found)))
     return int(found.data)
 
   def _facts(self) -> dict[str, int]:
-    """Sizes of its memory; what the driver does not tell is left out."""
+    """Return sizes of its memory. Those that the driver does not tell are left out."""
     request = self.connection.structures.FbGetInfo(fbInfoListSize=len(INFO))
     for item, index in zip(request.fbInfoList, INFO.values()): item.index = index
     try: answer = self.connection.control(self.subdevice, request)
@@ -177,7 +177,7 @@ class Card:
   def multiprocessors(self) -> int: return self.tpcs * self.chip.sms_of_tpc
 
   def class_of(self, wanted: tuple[int, ...], what: str) -> int:
-    """The newest of some classes that the GPU has. Raises DeviceError."""
+    """Return the newest of some classes that the GPU has. Raises DeviceError."""
     found = newest(wanted, self.classes)
     if found is None:
       raise DeviceError(f"{self.name} at {self.place} has no {what} of a known class "
@@ -187,12 +187,14 @@ class Card:
   # **** memory ****
 
   def allocate(self, size: int, kind: Kind, label: str, host: int = 0) -> Memory:
-    """Memory of `size` bytes (rounded up to pages) that the GPU sees. host: of USER memory, where the program's pages
-    are. Raises Refused."""
+    """Allocate `size` bytes (rounded up to pages) that the GPU sees.
+
+    host: for USER memory, the address of the program's pages. Raises Refused.
+    """
     self.connection.unreturned.offer_again()
     size, space, returns = -(-size // kind.page) * kind.page, self.addresses(), Returns(self.connection.unreturned)
     try:
-      address = space.take(size + kind.page, kind.page)    # nothing lies on the page behind it
+      address = space.take(size + kind.page, kind.page)    # the page after it stays unused
       returns.add(lambda: space.give(address, size + kind.page))
       memory = Memory(kind, address, size, label, returns)
       memory.handle = self._pinned(host, size) if kind is USER else self._object(size, kind)
@@ -203,12 +205,12 @@ class Card:
       if kind.visible:
         memory.found = self._view(returns, memory.handle, size, address, of_host=kind.number == rm.MEMORY_SYSTEM)
     except BaseException:
-      with contextlib.suppress(Refused): returns.close()   # the first error is the one that is told
+      with contextlib.suppress(Refused): returns.close()   # report the first error
       raise
     return memory
 
   def addresses(self) -> Addresses:
-    """The region of the process; made for the first card."""
+    """Return the region of the process, made for the first card."""
     found: Addresses | None = self.connection.addresses
     if found is None: found = self.connection.addresses = Addresses()
     return found
@@ -219,7 +221,7 @@ class Card:
       limit=size - 1))
 
   def _pinned(self, host: int, size: int) -> int:
-    """Pages of the program, which stay where they are."""
+    """Register pages of the program, which stay at their addresses."""
     handle = self.connection.name()
     self.connection.call(self.connection.structures.RmAllocMemory(
       hRoot=self.connection.root, hObjectParent=self.device, hObjectNew=handle, hClass=rm.MEMORY_OF_PROGRAM,
@@ -228,7 +230,7 @@ class Card:
     return handle
 
   def _range(self, memory: Memory) -> None:
-    """Tell unified memory that these addresses are for memory of ours."""
+    """Create a range of unified memory for the addresses of this memory."""
     s = self.connection.structures
     self.connection.call_uvm(s.UvmCreateExternal(base=memory.address, length=memory.size))
     release = s.UvmFree(base=memory.address)
@@ -236,7 +238,7 @@ class Card:
     memory.returns.add(lambda: self.connection.call_uvm(release))
 
   def share(self, memory: Memory) -> None:
-    """See memory, also of another GPU, at the same address. Raises Refused where that cannot be."""
+    """Map memory, also of another GPU, at the same address. Raises Refused if that is impossible."""
     if self in memory.seen_by: return
     s = self.connection.structures
     request = s.UvmMapExternal(base=memory.address, length=memory.size, gpuAttributesCount=1,
@@ -249,7 +251,7 @@ class Card:
     memory.seen_by.append(self)
 
   def unshare(self, memory: Memory) -> None:
-    """No GPU sees the memory any more."""
+    """Unmap the memory from all GPUs."""
     while memory.seen_by:
       uuid = _uuid(memory.seen_by[-1].uuid)
       self.connection.call_uvm(self.connection.structures.UvmUnmapExternal(base=memory.address, length=memory.size,
@@ -257,7 +259,7 @@ class Card:
       memory.seen_by.pop()
 
   def connect(self, other: Card) -> None:
-    """Let both GPUs reach each other's memory. Raises Refused where no link does."""
+    """Enable access between the memories of both GPUs. Raises Refused if there is no link."""
     key = frozenset((self.uuid, other.uuid))
     if self is other or key in self.connection.peers: return
     self.connection.call_uvm(self.connection.structures.UvmEnablePeerAccess(gpuUuidA=_uuid(self.uuid),
@@ -265,8 +267,7 @@ class Card:
     self.connection.peers.add(key)
 
   def _view(self, returns: Returns, handle: int, size: int, address: int = 0, of_host: bool = False) -> Mapping:
-    """What an object's memory looks like to the processor, through a node of its own: of the control device, where it
-    is the host's.
+    """Map an object's memory for the processor, through a node of its own. For host memory it is a control node.
 
     Source: open-gpu-kernel-modules, src/nvidia/arch/nvalloc/unix/src/osapi.c, RmCreateMmapContextLocked.
     """
@@ -280,8 +281,9 @@ class Card:
     return found
 
   def usermode(self, undo: contextlib.ExitStack) -> Mapping:
-    """The page with the doorbell and the clock, among the GPU's registers (BAR0). Hopper and later have a doorbell
-    behind BAR1, too, which takes parameters to be asked for, and has no clock beside it.
+    """Map the page with the doorbell and the clock, among the GPU's registers (BAR0).
+
+    Hopper and later also have a doorbell in BAR1. It requires parameters, and has no clock next to it.
     """
     number, returns = self.class_of(self.chip.usermode, "doorbell page"), Returns(self.connection.unreturned)
     handle = self.connection.new(self.subdevice, number, None)
@@ -292,21 +294,21 @@ class Card:
   # **** the end ****
 
   def forget(self) -> None:
-    """Nobody takes over what the last device left."""
+    """Free the state that the last device left."""
     kept, self.kept = self.kept, None
     if kept is not None: kept.close()
 
   def close(self) -> None:
-    """Give all back. A second call does nothing."""
+    """Free everything. A second call does nothing."""
     self.undo.close()
 
   def leave(self) -> None:
-    """In the child of a fork: close the node, and nothing else."""
+    """In the child of a fork, close the node, and nothing else."""
     self.undo.pop_all()
     self.node.close()
 
 def opened(connection: Connection, info: Any) -> Card:
-  """The process's GPU that a CardInfo tells of; opened when first asked for. Raises DeviceError or Refused."""
+  """Return the process's GPU of a CardInfo, opened at the first call. Raises DeviceError or Refused."""
   found: Card | None = connection.cards.get(info.gpu_id)
   if found is None: found = connection.cards[info.gpu_id] = Card(connection, info)
   return found

@@ -1,8 +1,8 @@
-"""Channels: how commands reach a GPU. Pushbuffers hold the words, a channel's ring (GPFIFO) says where they are, a
-doorbell tells of new entries.
+"""Channels pass commands to a GPU. Pushbuffers hold the words. A channel's ring (GPFIFO) holds their addresses. A
+doorbell signals new entries.
 
-All channels of a device are one group (unless COPY_ENGINE says otherwise), which the GPU gives time to as a whole. Ring
-and pointers (USERD) lie in the GPU's memory, as the kernel's own channels have them.
+All channels of a device are one group (unless COPY_ENGINE is set), which the GPU schedules as a whole. Ring and
+pointers (USERD) lie in the GPU's memory, as for the kernel's own channels.
 """
 from __future__ import annotations
 import collections
@@ -19,18 +19,19 @@ from tinyhw.drivers.linux.files import Mapping, Returns, fence
 from tinyhw.drivers.nvidia.card import HOST, RING, Card, Kind
 
 ENTRIES = 1 << 12
-GRAPHICS = rm.flags("NV2080_ENGINE_TYPE_", "GRAPHICS")   # engine type of the group: the engine that computes
-COPY_ENGINE = 0  # 0: copies are in the group of the kernels. Tests and the variants of test/silicon.py set the engine
-                 # type of a group of their own
+GRAPHICS = rm.flags("NV2080_ENGINE_TYPE_", "GRAPHICS")   # engine type of the group: the compute engine
+# 0: copies are in the group of the kernels. Tests and the variants of test/silicon.py set the engine type of a separate
+# group
+COPY_ENGINE = 0
 SUBCONTEXT_ASYNC = rm.flags("NV_CTXSHARE_ALLOCATION_FLAGS_", "SUBCONTEXT_ASYNC")
 NO_TOKEN = 0xFFFF_FFFF
-RESERVED_BYTES = 1 << 30          # addresses for buffers of a channel's engine; those that keep the state of all
-                                  # multiprocessors are large
+# addresses for buffers of a channel's engine; those for the state of all multiprocessors are large
+RESERVED_BYTES = 1 << 30
 NOTIFIER_BYTES = 1 << 16
 MOST_SHOWN = 64
 
 class Owner(Protocol):
-  """What a channel wants of its device."""
+  """The interface of a channel's device."""
   card: Card
   transient: Transient
   doorbell: Mapping
@@ -38,10 +39,10 @@ class Owner(Protocol):
   def words(self, address: int, count: int) -> list[int]: ...
 
 class Group:
-  """A channel group of a device, for one engine. That of the kernels has a context share, which its channels have in
-  common. `start` lets it run, when all of them are there.
+  """A channel group of a device, for one engine. The channels of the kernels' group share a context share. `start` runs
+  the group, when all channels are there.
 
-  channels: those that have been made in it. returns: how all that is in it is given back, its channels first.
+  channels: those that have been made in it. returns: the steps that free its content, its channels first.
   """
   def __init__(self, card: Card, undo: contextlib.ExitStack, engine: int = GRAPHICS):
     connection, s = card.connection, card.connection.structures
@@ -57,16 +58,17 @@ class Group:
                                   s.ContextShareParams(hVASpace=card.space, flags=SUBCONTEXT_ASYNC))
 
   def start(self) -> None:
-    """Let the channels run. Each is registered with unified memory before: the resource manager schedules no channel of
-    an address space that unified memory keeps, as long as its engine's memory has no addresses.
+    """Run the channels, after each is registered with unified memory.
 
+    In an address space of unified memory, the resource manager schedules no channel whose engine's memory has no
+    addresses.
     Source: open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/fifo/kernel_channel.c, kchannelIsSchedulable.
     """
     for channel in self.channels: channel.register()
     self.card.connection.control(self.handle, self.card.connection.structures.GroupSchedule(bEnable=1))
 
 def make_channels(owner: Owner, undo: contextlib.ExitStack) -> tuple[Channel, Channel]:
-  """The channels for kernels and for copies, in their groups, which run."""
+  """Return the channels for kernels and for copies, in their groups, which run."""
   card = owner.card
   groups = [Group(card, undo)]
   if COPY_ENGINE: groups.append(Group(card, undo, COPY_ENGINE))
@@ -76,8 +78,10 @@ def make_channels(owner: Owner, undo: contextlib.ExitStack) -> tuple[Channel, Ch
   return found
 
 class Channel:
-  """One channel, which can be used when its group has started, and ends with it. name: of what it does; number: the
-  class of its engine object."""
+  """One channel, usable from the start of its group until the group ends.
+
+  name: of its purpose. number: the class of its engine object.
+  """
   def __init__(self, owner: Owner, group: Group, name: str, number: int):
     self.owner, self.name, self.number, self.card, self.returns = owner, name, number, owner.card, group.returns
     connection, s = self.card.connection, self.card.connection.structures
@@ -95,19 +99,21 @@ class Channel:
     self.token = 0
     group.channels.append(self)
     self.marks: collections.deque[tuple[Timeline, int, int]] = collections.deque()
-    self.read = 0      # words that have been read for certain, counted for ever
-    self.followed = 0  # the same, as far as GPGet has been seen to move
+    self.read = 0      # words that have certainly been read; never wraps
+    self.followed = 0  # the same, as far as GPGet was seen to move
     self.ring = Ring(self.memory.mapping, 2 * ENTRIES, self.consumed, self.publish, self.wait)
 
   def _allocate(self, size: int, kind: Kind, label: str) -> Memory:
-    """Memory until the group ends: not the owner's, which gives its own back even where the kernel does not let go of
-    a channel."""
+    """Allocate memory until the group ends.
+
+    It is not the owner's, which frees its own even if the kernel keeps the channel.
+    """
     memory = self.card.allocate(size, kind, f"{self.name} channel: {label}")
     self.returns.add(memory.close)
     return memory
 
   def register(self) -> None:
-    """Find out what the doorbell is told, and let the kernel set up memory that the engine wants."""
+    """Get the doorbell's value, and let the kernel set up memory for the engine."""
     connection, s = self.card.connection, self.card.connection.structures
     self.token = int(connection.control(self.handle, s.GetWorkSubmitToken(workSubmitToken=NO_TOKEN)).workSubmitToken)
     space = self.card.addresses()
@@ -122,8 +128,8 @@ class Channel:
     self.returns.add(lambda: connection.call_uvm(gone))
 
   def put(self, *pieces: Sequence[int] | Indirect) -> None:
-    """Append commands, in order: words, which are copied to memory of the next submission, or such as are in memory
-    already."""
+    """Append commands, in order. Words are copied to memory of the next submission. An Indirect is already in
+    memory."""
     words: list[int] = []
     for piece in pieces:
       if not isinstance(piece, Indirect): words += piece
@@ -147,29 +153,29 @@ class Channel:
     self.owner.wait_for(done, f"room in the {self.name} channel")
 
   def mark(self, timeline: Timeline, number: int) -> None:
-    """What has been put is read when the timeline has come to this number."""
-    if self.marks and self.marks[-1][1] > number: self.marks.clear()   # it began anew
+    """Note that the commands so far are read when the timeline has reached this number."""
+    if self.marks and self.marks[-1][1] > number: self.marks.clear()   # the timeline restarted
     self.marks.append((timeline, number, self.ring.written))
 
   def consumed(self) -> int:
-    """The place in the ring of the next word that the GPU reads: as it tells (GPGet), or, if that is further, behind
-    what is done.
+    """Return the position in the ring of the next word that the GPU reads: GPGet, or the end of the completed work if
+    that is further.
 
-    GPGet is modulo the ring, so it cannot say by itself whether a whole turn is still to be read or nothing is. Only
-    its movement counts: one that rests, because the GPU does not write it or has not begun, frees no word.
+    GPGet is modulo the ring, so alone it cannot distinguish a full ring from an empty one. Only its movement counts. If
+    it rests, because the GPU does not write it or has not begun, it frees no word.
     """
     while self.marks and self.marks[0][0].reached(self.marks[0][1]): self.read = self.marks.popleft()[2]
     self.followed += (2 * self.told() - self.followed) % (2 * ENTRIES)
     return max(self.followed, self.read) % (2 * ENTRIES)
 
   def told(self) -> int:
-    """The entry that the GPU reads next, as it tells."""
+    """Return the entry that the GPU reads next, by its own account (GPGet)."""
     return self.memory.mapping.load32(8 * ENTRIES + methods.USERD_GET)
 
   def publish(self, written: int) -> None:
-    """Tell the GPU: the pointer first, then the doorbell.
+    """Signal the GPU: the pointer first, then the doorbell.
 
-    Both may be behind PCI windows whose stores the processor collects (write-combining).
+    Both may lie in PCI windows whose stores the processor collects (write-combining).
     """
     fence()
     self.memory.mapping.store32(8 * ENTRIES + methods.USERD_PUT, written // 2 % ENTRIES)
@@ -178,16 +184,16 @@ class Channel:
     fence()
 
   def error(self) -> int:
-    """The kind of error that stopped the channel (an Xid), 0 if none did."""
+    """Return the kind of error that stopped the channel (an Xid), 0 for none."""
     return self.notifier.mapping.load32(8) if self.notifier.mapping.load32(12) >> 16 else 0
 
   def state(self) -> str:
-    """For reports: how far it is."""
+    """Return the progress of the channel, for reports."""
     return (f"{self.name} channel {self.token:#x}: {self.told()} of {self.ring.written // 2 % ENTRIES} entries read "
             f"(modulo {ENTRIES})")
 
   def recent(self) -> list[str]:
-    """The commands around the place that the GPU reads, as text."""
+    """Return the commands around the read position of the GPU, as text."""
     entries = self.ring.recent(8)
     lines: list[str] = []
     for low, high in zip(entries[::2], entries[1::2]):
@@ -199,7 +205,7 @@ class Channel:
     return lines
 
 def show(calls: Sequence[methods.Call], generation: int) -> list[str]:
-  """Methods as text."""
+  """Return methods as text."""
   tables = {methods.COMPUTE_SUBCHANNEL: methods.engines(generation).compute,
             methods.COPY_SUBCHANNEL: methods.engines(generation).copy}
   lines: list[str] = []

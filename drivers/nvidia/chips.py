@@ -1,5 +1,5 @@
-"""What distinguishes NVIDIA's GPUs for the driver: a row for each kind that kernels are made for, by the newest
-compute class that the GPU has."""
+"""Differences between NVIDIA's GPUs for the driver: a row for each supported kind, by the newest compute class of the
+GPU."""
 from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from tinyhw.machine.ir.code import Code
 
 @dataclass(frozen=True)
 class Chip:
-  """A kind of GPU. generation: of autogen/nvidia/methods.py and qmd.py. version: SASS_VERSION of a launch.
+  """A kind of GPU.
 
-  compute, copy, channel, usermode: classes of objects. carve_outs: sizes of shared memory that a multiprocessor's cache
-  can be split into, in KiB.
+  generation: of autogen/nvidia/methods.py and qmd.py. version: SASS_VERSION of a launch. compute, copy, channel,
+  usermode: classes of objects. carve_outs: possible sizes of shared memory in a multiprocessor's cache, in KiB.
   """
   arch: str
   generation: int
@@ -29,15 +29,15 @@ class Chip:
 
   @property
   def arguments(self) -> int:
-    """Where they begin in constant bank 0, in bytes."""
+    """The offset of the first argument in constant bank 0, in bytes."""
     return bank.ARGUMENTS[self.generation]
   @property
   def stack(self) -> int:
-    """The word of constant bank 0 that says where a lane's memory ends, in bytes."""
+    """The offset in constant bank 0 of the word that holds the end of a lane's memory, in bytes."""
     return bank.STACK[self.generation]
   @property
   def reserved(self) -> int:
-    """Bytes of a block's shared memory that the system keeps, before the kernel's own."""
+    """The bytes of a block's shared memory that the system reserves, before the kernel's own."""
     return bank.RESERVED[self.generation]
   @property
   def local_bytes(self) -> int:
@@ -48,7 +48,7 @@ SMALL = (0, 8, 16, 32, 64, 100)
 MIDDLE = (*SMALL, 132, 164)
 LARGE = (*MIDDLE, 196, 228)
 
-# The newest first. A GPU's class list has the classes of older ones too. sm_86 runs the code of sm_80.
+# The newest first. A GPU's class list also has the classes of older ones. sm_86 runs the code of sm_80.
 CHIPS = (
   Chip("sm_120", 10, 0xCEC0, (0xCAB5, 0xC9B5), (0xCA6F, 0xC96F), (0xC761, 0xC661), 0xC0, SMALL, 48, 128 << 10),
   Chip("sm_100", 10, 0xCDC0, (0xC9B5,), (0xC96F,), (0xC761, 0xC661), 0xA0, LARGE, 64, 256 << 10),
@@ -58,38 +58,39 @@ CHIPS = (
   Chip("sm_80", 8, 0xC6C0, (0xC6B5,), (0xC56F,), (0xC561, 0xC461), 0x80, MIDDLE, 64, 192 << 10),
 )
 
-WITHOUT_CODE = ("sm_120", "sm_100")  # launches are described for them, but nothing compiles for them yet
+WITHOUT_CODE = ("sm_120", "sm_100")  # launches are described for them, but the compiler does not support them yet
 
 def chip_of(classes: Collection[int]) -> Chip | None:
-  """The kind of a GPU that has these classes; None for one that is older, or newer and knows none of them."""
+  """Return the kind of a GPU with these classes. Return None if it is older, or newer without any of them."""
   return next((chip for chip in CHIPS if chip.compute in classes), None)
 
 def known_kinds() -> str:
-  """The kinds that kernels are compiled for, the oldest first, in words."""
+  """Return the kinds with a compiler, the oldest first, as text."""
   return ", ".join(chip.arch for chip in reversed(CHIPS) if chip.arch not in WITHOUT_CODE)
 
 def check_code(arch: str, title: str) -> None:
-  """Raise DeviceError for a kind that is known, and that nothing compiles for."""
+  """Raise DeviceError for a known kind without a compiler."""
   if arch in WITHOUT_CODE:
     raise DeviceError(f"{title} is of the kind {arch}, for which nothing compiles here yet; use another device")
 
 def newest(wanted: tuple[int, ...], classes: Collection[int]) -> int | None:
-  """The first of the wanted classes that a GPU has."""
+  """Return the first of the wanted classes that a GPU has."""
   return next((number for number in wanted if number in classes), None)
 
 def registers_used(code: Code) -> int:
-  """Up to the highest one; the most that there can be where the code does not say."""
+  """Return the count of registers up to the highest one. If the code does not tell, return the maximum."""
   return dict(code.registers).get("r", bank.MOST_REGISTERS - bank.HIDDEN_REGISTERS)
 
 def registers_given(code: Code) -> int:
-  """What a launch gives each lane: those that the code uses, and those of the hardware."""
+  """Return the count of registers that a launch gives each lane: those of the code and those of the hardware."""
   return max(bank.LEAST_REGISTERS, registers_used(code) + bank.HIDDEN_REGISTERS)
 
 def shared_config(chip: Chip, kib: int) -> int:
-  """How a launch names a split of the cache."""
+  """Return a launch's code for a split of the cache."""
   return kib // 4 + 1
 
 def split(chip: Chip, block_bytes: int, blocks: int) -> int:
-  """The smallest split, in KiB, that holds so many blocks of so much shared memory; the largest where none does."""
+  """Return the smallest split, in KiB, with room for `blocks` blocks of this much shared memory. If none has, return
+  the largest."""
   wanted = block_bytes * max(blocks, 1)
   return next((kib for kib in chip.carve_outs if kib << 10 >= wanted), chip.carve_outs[-1])

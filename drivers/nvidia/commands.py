@@ -1,6 +1,6 @@
-"""Commands for NVIDIA's engines as words of a pushbuffer. What they mean: autogen/nvidia/methods.py.
+"""Commands for NVIDIA's engines as words of a pushbuffer. autogen/nvidia/methods.py describes them.
 
-Subchannel 1 is the compute engine's, 4 the copy engine's; methods of the channel itself go through any.
+Subchannel 1 is the compute engine's, 4 the copy engine's. Methods of the channel itself go through any.
 """
 from __future__ import annotations
 from tinyhw.autogen.fields import Register
@@ -8,16 +8,16 @@ from tinyhw.autogen.nvidia import methods
 from tinyhw.autogen.nvidia.methods import COMPUTE_SUBCHANNEL, COPY_SUBCHANNEL, HEADER, INCREASE, Engines, engines
 
 MOST_COPY = 1 << 30         # bytes of one copy
-MAX_SM_COUNT = 0xFF         # of local memory: no limit, as Mesa NVK has it on all GPUs
+MAX_SM_COUNT = 0xFF         # of local memory: no limit, as in Mesa NVK on all GPUs
 
 class Commands:
-  """Words, in the order in which methods were called."""
+  """Words, in the order of the method calls."""
   def __init__(self, generation: int):
     self.engines: Engines = engines(generation)
     self.words: list[int] = []
 
   def call(self, subchannel: int, method: Register, *data: int) -> int:
-    """A method and those that follow it, with a word for each. The place of the first word."""
+    """Call a method and those that follow it, with a word for each. Return the position of the first word."""
     assert data and len(data) <= methods.MOST_DATA
     self.words.append(HEADER(method=method.address // 4, subchannel=subchannel, count=len(data), opcode=INCREASE))
     self.words += data
@@ -26,11 +26,11 @@ class Commands:
   # **** the channel ****
 
   def bind(self, subchannel: int, number: int) -> None:
-    """Have a subchannel speak to the engine object of a class."""
+    """Connect a subchannel with the engine object of a class."""
     self.call(subchannel, self.engines.host.SET_OBJECT, number)
 
   def release(self, address: int, value: int, wait: bool, timestamp: bool = False) -> None:
-    """Write a 32-bit value (with timestamp: 64 bits, and the time behind them). wait: when all before is done."""
+    """Write a 32-bit value (with timestamp: 64 bits, then the time). wait: when all earlier commands are done."""
     self._semaphore(address, value, operation=methods.RELEASE, release_wfi=int(wait), release_timestamp=int(timestamp),
                     payload_size=int(timestamp))
 
@@ -47,7 +47,7 @@ class Commands:
   # **** compute ****
 
   def setup(self, number: int, shared_window: int, local_window: int) -> None:
-    """The first commands of a compute channel: its object, and where shared and local memory appear among addresses."""
+    """Append the first commands of a compute channel: its object, and the addresses of shared and local memory."""
     compute = self.engines.compute
     self.bind(COMPUTE_SUBCHANNEL, number)
     self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_SHARED_MEMORY_WINDOW_A, shared_window >> 32,
@@ -56,7 +56,7 @@ class Commands:
               local_window & 0xFFFF_FFFF)
 
   def local_memory(self, address: int, tpc_bytes: int) -> None:
-    """Memory of lanes: so many bytes for each TPC, from an address on."""
+    """Set the local memory of lanes: its address and its bytes for each TPC."""
     compute = self.engines.compute
     self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_LOCAL_MEMORY_A, address >> 32, address & 0xFFFF_FFFF)
     self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A, tpc_bytes >> 32,
@@ -64,16 +64,16 @@ class Commands:
               compute.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_C(max_sm_count=MAX_SM_COUNT))
 
   def see_earlier_kernels(self) -> None:
-    """Wait for kernels before, and have caches forget what they hold, also of code and constants."""
+    """Wait for earlier kernels, and invalidate caches, including those of code and constants."""
     compute = self.engines.compute
     self.call(COMPUTE_SUBCHANNEL, compute.WAIT_FOR_IDLE, 0)
     self.call(COMPUTE_SUBCHANNEL, compute.INVALIDATE_SHADER_CACHES_NO_WFI,
               compute.INVALIDATE_SHADER_CACHES_NO_WFI(instruction=1, global_data=1, constant=1))
 
   def launch(self, qmd: int) -> int:
-    """Start what a QMD at an address describes, which may have been another one before.
+    """Start the launch that a QMD at an address describes. The QMD may have been another one before.
 
-    The place of the word that has the address.
+    Return the position of the word with the address.
     """
     compute = self.engines.compute
     place = self.call(COMPUTE_SUBCHANNEL, compute.SEND_PCAS_A, qmd >> 8)
@@ -95,7 +95,7 @@ class Commands:
       self.call(COPY_SUBCHANNEL, copy.LAUNCH_DMA, start_word)
 
   def copied(self, address: int, value: int) -> None:
-    """When copies before are done and visible, write a 32-bit value."""
+    """When earlier copies are done and visible, write a 32-bit value."""
     copy = self.engines.copy
     self.call(COPY_SUBCHANNEL, copy.SET_SEMAPHORE_A, address >> 32, address & 0xFFFF_FFFF, value)
     self.call(COPY_SUBCHANNEL, copy.LAUNCH_DMA, copy.LAUNCH_DMA(flush_enable=1, semaphore_type=methods.ONE_WORD))

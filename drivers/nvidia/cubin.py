@@ -1,9 +1,9 @@
-"""Code as NVIDIA's driver library loads it: an ELF file ("cubin") with one kernel.
+"""The file format of NVIDIA's driver library: an ELF file ("cubin") with one kernel.
 
-Format: that of CUDA 12's assembler, which later libraries read too; sections and attributes as `ptxas` writes them,
-without debug information. A block's shared memory is dynamic, as "extern __shared__" is: the section has only what the
-system keeps, and each launch says how much there is. Compared with what `ptxas` makes, and read by `nvdisasm`, where
-those are installed (test/drivers/nvidia/test_cubin.py).
+Format: that of CUDA 12's assembler, which later libraries read too. Sections and attributes are as `ptxas` writes them,
+without debug information. A block's shared memory is dynamic, like "extern __shared__". The section has only the part
+that the system reserves, and each launch gives the size. test/drivers/nvidia/test_cubin.py compares the file with that
+of `ptxas`, and reads it with `nvdisasm`, if they are installed.
 """
 from __future__ import annotations
 import struct
@@ -20,7 +20,7 @@ LOCAL_SECTION, GLOBAL_FUNCTION, KERNEL_ENTRY = 3, 0x12, 0x10
 HEADER, SECTION, SEGMENT, SYMBOL = (struct.Struct(f) for f in ("<16sHHIQQQIHHHHHH", "<IIQQQQIIQQ", "<IIQQQQQQ",
                                                                "<IBBHQQ"))
 LOAD, PHDR, READ = 1, 6, 4
-# attributes of .nv.info, and how long their values are
+# attributes of .nv.info, and the lengths of their values
 REGISTERS, FRAME, LEAST_STACK, VERSION, PARAMETER, PARAMETER_BYTES, PARAMETER_BANK = (0x2F, 0x11, 0x12, 0x37, 0x17,
                                                                                       0x19, 0x0A)
 MOST_REGISTERS, BARRIERS, EXITS, WORKAROUNDS, NO_ALIASES = 0x1B, 0x4C, 0x1C, 0x36, 0x50
@@ -30,7 +30,10 @@ CALLGRAPH = struct.pack("<8i", 0, -1, 0, -2, 0, -3, 0, -4)
 EXIT_OPCODE, OPCODE_MASK, INSTRUCTION = 0x94D, 0xFFF, 16
 
 class Section(NamedTuple):
-  """A section of the file. size: of one without bytes. link, info: other sections, or what the kind wants."""
+  """A section of the file.
+
+  size: of a section without bytes. link, info: other sections, or values that the kind requires.
+  """
   name: str
   kind: int
   data: bytes
@@ -42,18 +45,18 @@ class Section(NamedTuple):
   size: int = 0
 
 def attribute(number: int, value: int | bytes, form: int = SIZED) -> bytes:
-  """One of .nv.info: a byte, a short, or bytes with their number."""
+  """Return an entry of .nv.info: a byte, a short, or bytes with their count."""
   if form != SIZED: return struct.pack("<BBH", form, number, value)
   assert isinstance(value, bytes)
   return struct.pack("<BBH", form, number, len(value)) + value
 
 def exits(text: bytes) -> list[int]:
-  """Where code ends kernels."""
+  """Return the offsets where code ends kernels."""
   return [at for at in range(0, len(text), INSTRUCTION) if int.from_bytes(text[at:at + 2], "little") & OPCODE_MASK
           == EXIT_OPCODE]
 
 def cubin(code: Code) -> bytes:
-  """The file of a kernel. Raises DeviceError for an architecture that is not known."""
+  """Return the file of a kernel. Raises DeviceError for an unknown architecture."""
   chip = next((chip for chip in CHIPS if chip.arch == code.arch.partition(":")[0]), None)
   if chip is None:
     raise DeviceError(f"kernel {code.name} is for {code.arch}, which is no NVIDIA GPU that is known here")
@@ -93,7 +96,7 @@ def cubin(code: Code) -> bytes:
   return _elf(sections, number | 5 << 8 | number << 16)
 
 def _elf(sections: list[Section], flags: int) -> bytes:
-  """Sections one behind the other, then their headers, then the segments that hold code and constants."""
+  """Return sections one after the other, then their headers, then the segments of code and constants."""
   names = bytearray()
   places = list[int]()
   for section in sections:

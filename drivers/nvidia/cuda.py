@@ -1,8 +1,8 @@
 """The device NV through NVIDIA's driver library: the same code in the vendor's file format, loaded by libcuda.
 
-For containers that keep the kernel driver's calls from programs, and as a second witness of what our own driver does:
+It serves containers that deny programs the kernel driver's calls. It is also an independent check of our own driver:
 DEV=NV:CUDA. All work is in one order, that of the library's default stream. Calls of the library wait without a
-deadline, so we wait before we make them, and have one.
+deadline. So we wait before the calls, with a deadline.
 """
 from __future__ import annotations
 import collections
@@ -32,13 +32,13 @@ from tinyhw.named_tuple import NamedTuple
 
 MOST_GROUPS = (1 << 31) - 1
 SHARED_WITHOUT_ASKING = 48 << 10  # of a block; static memory is never more
-MOST_FLYING = 384                 # launches that are not done. Where about 1024, with the events behind them, are not,
-                                  # the library waits for room
-SHARE, LONGEST_SLEEP = 8, 0.005   # a wait sleeps for a share of the time that it has taken, so it notices the end late
-                                  # by that share; seconds at most
+# pending launches. If about 1024 of them, with their events, are pending, the library waits for room
+MOST_FLYING = 384
+# a wait sleeps for a share of its duration so far, so it notices the end late by that share; at most this many seconds
+SHARE, LONGEST_SLEEP = 8, 0.005
 
 class CudaMemory:
-  """A buffer: where it is."""
+  """A buffer: its address."""
   __slots__ = ("address", "size", "device", "host", "__weakref__")
   def __init__(self, address: int, size: int, device: CudaDevice, host: int = 0):
     self.address, self.size, self.device, self.host = address, size, device, host
@@ -63,7 +63,7 @@ class CudaAllocator(LRUAllocator):
       raise
 
   def _free(self, opaque: CudaMemory, size: int) -> None:
-    # a context that is lost has given all back
+    # a lost context has freed everything
     if self.device.lost is None: self.device.call("cuMemFree_v2", opaque.address)
 
   def _copyin(self, dest: CudaMemory, src: memoryview) -> None:
@@ -86,7 +86,7 @@ class CudaAllocator(LRUAllocator):
                       self.device, address)
 
   def transfer(self, dest: CudaMemory, src: Any, size: int) -> bool:
-    """Copy from another GPU of the library's. False for memory of other drivers."""
+    """Copy from another GPU of the library's. Return False for memory of other drivers."""
     if not isinstance(src, CudaMemory): return False
     src.device.synchronize()
     self.device.call("cuMemcpyPeer", dest.address, self.device.context, src.address, src.device.context, size)
@@ -102,7 +102,7 @@ class CudaProgram:
     self.device, self.name, self.code = device, code.name, code
     self.buffers = code.arguments.count("buffer")
     self.slots = struct.Struct(f"<{len(code.arguments)}q")
-    self.maps, self.written = None, b""   # of tensors, in memory of the card, and what is there
+    self.maps, self.written = None, b""   # tensor maps in memory of the card, and their content
     if code.descriptors: self.maps = device.allocator.alloc(sum(len(data) for _, data in code.descriptors))
     self.image = cubin(code)
     self.module = device.number("cuModuleLoadData", ctypes.c_char_p(self.image), kind=ctypes.c_void_p)
@@ -111,7 +111,7 @@ class CudaProgram:
       device.call("cuFuncSetAttribute", self.function, SHARED_OF_FUNCTION, code.local_bytes)
 
   def launch(self, launch: Launch) -> None:
-    """Start it. Raises DeviceError that says what is wrong with the launch."""
+    """Start it. Raises DeviceError, which tells the mistake in the launch."""
     if len(launch.buffers) != self.buffers or len(launch.variables) != len(self.code.arguments) - self.buffers:
       raise DeviceError(f"kernel {self.name} takes {self.buffers} buffers and "
                         f"{len(self.code.arguments) - self.buffers} variables, "
@@ -132,7 +132,7 @@ class CudaProgram:
                      None, places, None)
 
   def tell_maps(self, launch: Launch) -> int:
-    """Write the maps of a launch's buffers, in order with kernels before and behind; their address."""
+    """Write the tensor maps of a launch's buffers, in order with earlier and later kernels. Return their address."""
     assert self.maps is not None, "only kernels with maps write any"
     data = b"".join((int.from_bytes(data[:8], "little") + launch.buffers[buffer].address).to_bytes(8, "little")
                     + data[8:]
@@ -146,27 +146,30 @@ class CudaProgram:
     if getattr(self, "module", 0): self.device.returned.put(self.device.lock, "cuModuleUnload", self.module)
 
 class Submission(NamedTuple):
-  """Launches and the event behind them. number: of the submissions; before: launches that the device had started
-  before."""
+  """Launches and the event after them.
+
+  number: of the submission. before: the count of launches that the device had started before.
+  """
   number: int
   before: int
   event: int
   work: Sequence[Work]
 
 class CudaDevice(Compiled):
-  """A GPU that is driven through libcuda. instead: why the kernel's driver is not spoken to, where that was wanted."""
+  """A GPU that is driven through libcuda. instead: the reason why the kernel driver is not used, although it was
+  requested."""
   allocator: CudaAllocator
 
   def __init__(self, name: str, library: Library, ordinal: int, instead: str = ""):
     self.name, self.library, self.lock, self.instead = name, library, threading.RLock(), instead
     self.returned = Returned(self._undo)
-    # calls for what is garbage, which wait until nothing runs
+    # calls that free garbage; they wait until the device is idle
     self.retired: collections.deque[tuple[str, int]] = collections.deque()
     self.lost: str | None = None
-    # those that are not known to be done, the oldest first
+    # submissions that may be pending, the oldest first
     self.flying: collections.deque[Submission] = collections.deque()
     self.submitted = self.started = 0                                        # submissions; launches
-    self.events: list[int] = []                                              # that nobody looks at
+    self.events: list[int] = []                                              # events free for reuse
     self.handle = library.number("cuDeviceGet", ordinal)
     self.title = library.text("cuDeviceGetName", self.handle)
     major, minor = (library.number("cuDeviceGetAttribute", which, self.handle) for which in (MAJOR, MINOR))
@@ -182,10 +185,10 @@ class CudaDevice(Compiled):
     return found
 
   def call(self, name: str, *arguments: Any) -> None:
-    """A call in this GPU's context, whichever thread makes it; one that would wait for what runs is made when that is
+    """Make a call in this GPU's context, from any thread. A call that would wait for running work is made when that is
     done.
 
-    Raises DriverError, and the device is lost if a kernel has destroyed the context, or misses the deadline.
+    Raises DriverError. The device is lost if a kernel has destroyed the context, or misses the deadline.
     """
     with self.lock:
       self.returned.take()
@@ -202,9 +205,9 @@ class CudaDevice(Compiled):
       raise
 
   def _undo(self, name: str, handle: int) -> None:
-    """A call for something that is garbage, when nothing runs: finalizers wait for nothing.
+    """Make a call for garbage, when the device is idle: finalizers never block.
 
-    If the device is lost it is gone already.
+    If the device is lost, the library has freed it already.
     """
     if self.lost is not None: return
     self.retired.append((name, handle))
@@ -214,12 +217,12 @@ class CudaDevice(Compiled):
       self.events.append(event)
 
   def _give_back(self) -> None:
-    """Make the calls for what is garbage. Nothing runs."""
+    """Make the calls for garbage. The device is idle."""
     while self.retired:
       with contextlib.suppress(DriverError, DeviceError): self._call(*self.retired.popleft())
 
   def number(self, name: str, *arguments: Any, kind: Any = ctypes.c_int) -> int:
-    """A number that a call writes to its first argument."""
+    """Return a number that a call writes to its first argument."""
     found = kind()
     self.call(name, ctypes.byref(found), *arguments)
     return int(found.value or 0)
@@ -227,7 +230,7 @@ class CudaDevice(Compiled):
   def load(self, code: Code) -> CudaProgram: return CudaProgram(self, code)
 
   def submit(self, launches: Sequence[Launch]) -> None:
-    """Start launches, in order; returns at once, or when there is room for them."""
+    """Start launches, in order. Return at once, or when there is room for them."""
     for start in range(0, len(launches), BATCH):
       part = launches[start:start + BATCH]
       with self.lock:
@@ -244,7 +247,7 @@ class CudaDevice(Compiled):
     self.started += 1
 
   def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
-    """Run launches, and tell when each began and ended by the GPU's clock, in nanoseconds of time.perf_counter_ns."""
+    """Run launches. Return when each began and ended by the GPU's clock, in nanoseconds of time.perf_counter_ns."""
     return [times for start in range(0, len(launches), BATCH) for times in self._timed(launches[start:start + BATCH])]
 
   def _timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
@@ -271,16 +274,16 @@ class CudaDevice(Compiled):
   # **** waits ****
 
   def synchronize(self) -> None:
-    """Return when all is done. Raises DriverError, and the device is lost, at the deadline."""
+    """Wait until all work is done. At the deadline, lose the device and raise DriverError."""
     with self.lock:
-      event = self._record()   # a new one: of what runs in this context not all need be ours
+      event = self._record()   # a new one: some work in this context may not be ours
       try: self._wait(event, self.submitted)
       finally: self.events.append(event)
       while self.flying: self.events.append(self.flying.popleft().event)
       self._give_back()
 
   def _record(self) -> int:
-    """An event behind all that was started."""
+    """Record an event after all started work."""
     event = ctypes.c_void_p(self.events.pop() if self.events else None)
     if not event.value: self._call("cuEventCreate", ctypes.byref(event), WITHOUT_TIME)
     self._call("cuEventRecord", event.value, None)
@@ -294,20 +297,20 @@ class CudaDevice(Compiled):
     return True
 
   def _reap(self) -> None:
-    """Forget what is done."""
+    """Forget completed submissions."""
     while self.flying and self._ended(self.flying[0].event): self.events.append(self.flying.popleft().event)
 
   def _make_room(self, count: int) -> None:
-    """Wait until so many launches may be started."""
+    """Wait until `count` launches may be started."""
     def flying() -> int: return self.started - self.flying[0].before if self.flying else 0
     while flying() + count > MOST_FLYING:
       self._wait(self.flying[0].event, self.flying[0].number)
       self._reap()
 
   def _wait(self, event: int, number: int) -> None:
-    """Until an event, which is behind submission `number`.
+    """Wait for an event, which is after submission `number`.
 
-    Raises DriverError, and the device is lost, at the deadline.
+    At the deadline, lose the device and raise DriverError.
     """
     timeout_ms, begin = HCQDEV_WAIT_TIMEOUT_MS.value, time.monotonic()
     def sleep(ms: int) -> None: time.sleep(min(ms / 1000, (time.monotonic() - begin) / SHARE, LONGEST_SLEEP))
@@ -328,7 +331,7 @@ class CudaDevice(Compiled):
                  f"processes with \"spawn\"")
 
   def close(self) -> None:
-    """Finish what runs. The context stays as long as the process lives: buffers that are still referenced are in it."""
+    """Finish running work. The context stays until the process ends: buffers that are still referenced are in it."""
     super().close()
     if self.lost is None:
       self.synchronize()
@@ -348,19 +351,19 @@ class CudaDevice(Compiled):
 _library: list[Library] = []
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> CudaDevice:
-  """Open GPU number `ordinal` of the library's as NV:CUDA. Raises DeviceError or DriverError, which say what to do."""
+  """Open GPU number `ordinal` of the library's as NV:CUDA. Raises DeviceError or DriverError, which tell what to do."""
   return open_as("NV:CUDA", ordinal)
 
 def open_as(kind: str, ordinal: int, instead: str = "") -> CudaDevice:
-  """The same, under another name. instead: why."""
+  """Open it under another name. instead: the reason."""
   if EMULATE.value:
     raise DeviceError(f"{EMULATE.key}={EMULATE.value}: virtual GPUs have no vendor's library; unset {EMULATE.key}, or "
                       f"use DEV=NV")
   if not _library:
     library = Library(load_library())
-    # cuInit reads it. Without it the fastest GPU is number 0, and numbers, those in CUDA_VISIBLE_DEVICES too, are of
-    # others than NV's (visible.py); to look for places on the bus would not mend the latter. Python tells the C
-    # library. What the user has set stays
+    # cuInit reads the variable. Without it the fastest GPU is number 0, and all numbers, those in CUDA_VISIBLE_DEVICES
+    # too, mean other GPUs than NV's (visible.py). A search by bus position would not fix the latter. Python passes the
+    # variable to the C library. A value of the user stays
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     library.call("cuInit", 0)
     _library.append(library)

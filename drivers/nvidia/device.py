@@ -1,6 +1,6 @@
-"""One NVIDIA GPU: what drivers/gpu/device.py wants to know of it.
+"""One NVIDIA GPU: the subclass of drivers/gpu/device.py.
 
-Two channels of one group, one for kernels and one for copies.
+It has two channels of one group, one for kernels and one for copies.
 """
 from __future__ import annotations
 import contextlib
@@ -23,8 +23,9 @@ from tinyhw.drivers.nvidia.launch import NVRecording, Program
 from tinyhw.drivers.nvidia.rm import forget
 
 TRANSIENT_BYTES = 8 << 20
-SHARED_WINDOW, LOCAL_WINDOW = 0x7294_0000_0000, 0x7293_0000_0000   # addresses that nothing has; 4 GiB each
-WARP_UNIT, TPC_UNIT, LOCAL_UNIT = 0x200, 0x8000, 0x20000           # what local memory comes in; as Mesa NVK has it
+SHARED_WINDOW, LOCAL_WINDOW = 0x7294_0000_0000, 0x7293_0000_0000   # unused addresses, 4 GiB each
+# allocation units of local memory; as in Mesa NVK
+WARP_UNIT, TPC_UNIT, LOCAL_UNIT = 0x200, 0x8000, 0x20000
 WARP = 32
 POLL_SECONDS = 0.0001
 SETUP: list[Work] = [("setup", None)]
@@ -39,10 +40,10 @@ class NVDevice(GpuDevice):
   def __init__(self, name: str, card: Card):
     super().__init__(name, card.connection.box)
     self.card = card
-    self.local: tuple[Memory, int] | None = None    # and its bytes for a TPC
+    self.local: tuple[Memory, int] | None = None    # with its bytes for a TPC
     self.local_lane = 0                             # bytes of a lane
     with contextlib.ExitStack() as undo:
-      self.undo = undo                              # for what loses the device before it is open
+      self.undo = undo                              # for a loss of the device before it is open
       undo.callback(self.give_back)
       words = self.allocate(PAGE, HOST, "signals").mapping
       words.copyin(0, bytes(PAGE))
@@ -77,7 +78,7 @@ class NVDevice(GpuDevice):
     self.synchronize()
 
   def _put(self, channel: Channel, number: int, *pieces: list[int] | Indirect) -> None:
-    """A submission's commands."""
+    """Append a submission's commands."""
     channel.put(*pieces)
     channel.mark(self.timeline, number)
 
@@ -88,7 +89,7 @@ class NVDevice(GpuDevice):
   def share(self, memory: Memory) -> None: self.card.share(memory)
 
   def reserve_local(self, lane_bytes: int) -> None:
-    """Have so many bytes for each lane that can run at once."""
+    """Reserve local memory of `lane_bytes` for each lane that can run at once."""
     with self.lock:
       if lane_bytes <= self.local_lane: return
       chip = self.card.chip
@@ -101,7 +102,7 @@ class NVDevice(GpuDevice):
 
   def sleep(self, ms: int) -> None:
     time.sleep(min(ms / 1000, POLL_SECONDS))
-    self.doorbell.load32(methods.USERMODE_TIME)  # a look at the device: a virtual one moves then
+    self.doorbell.load32(methods.USERMODE_TIME)  # a poll of the device: it advances a virtual one
     for channel in (self.compute, self.copies):
       error = channel.error()
       if error: raise Faulted(faults.explain(self, channel, error))
@@ -113,7 +114,7 @@ class NVDevice(GpuDevice):
   # **** work ****
 
   def commands(self) -> Commands:
-    """An empty list of commands."""
+    """Return an empty list of commands."""
     return Commands(self.card.chip.generation)
 
   def enqueue(self, pieces: Sequence[list[int] | Indirect], work: Sequence[Work], what: Touched = EVERYTHING) -> Mark:

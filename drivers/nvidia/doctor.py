@@ -1,8 +1,8 @@
-"""Why an NVIDIA GPU cannot be driven here, in the order in which it would be noticed:
-`python3 -m tinyhw doctor --device NV`.
+"""Reasons why an NVIDIA GPU cannot be driven here, in the order in which a user meets them: `python3 -m tinyhw doctor
+--device NV`.
 
-Each thing is looked at by itself, so that one answer names all that is to be done, not only what the driver would
-refuse first. For NV:CUDA: the vendor's library.
+Each check is independent, so that one run lists all necessary steps. The driver would stop at the first one. For
+NV:CUDA: the vendor's library.
 """
 from __future__ import annotations
 import re
@@ -24,15 +24,15 @@ NVIDIA = Vendor("NVIDIA", "NV", pci=0x10DE, module="nvidia", control=CONTROL, lo
                 "--device=/dev/nvidia0")
 UVM_MODULE = "nvidia_uvm"
 MAKE_UVM = "sudo nvidia-modprobe -u -c=0, or sudo modprobe nvidia-uvm"
-FREE_SHARE = 0.9   # of a card's memory, below which somebody else has some of it
+FREE_SHARE = 0.9   # of a card's memory; with less, another process uses some of it
 
 def diagnose(ordinal: int) -> list[Finding]:
-  """What is found about GPU number `ordinal`.
+  """Return the findings about GPU number `ordinal`.
 
-  Looks only; the connection to the kernel's driver stays open as long as the process lives.
+  Only reads. The connection to the kernel driver stays open until the process ends.
   """
   box = machine()
-  if box.exists(WSL): return [_version(box)]   # neither a PCI bus nor modules are to be looked at
+  if box.exists(WSL): return [_version(box)]   # there is neither a PCI bus nor modules to check
   found = begin(box, NVIDIA)
   if found[-1].state == PROBLEM: return [_replaced(box, found[-1])]
   found += [_version(box), node(box, CONTROL, NVIDIA.container), _unified(box), *_library(box)]
@@ -50,7 +50,7 @@ def diagnose(ordinal: int) -> list[Finding]:
   return found
 
 def _replaced(box: Box, problem: Finding) -> Finding:
-  """Where the module is not loaded, another one may have the GPU."""
+  """Check which other module has the GPU, if NVIDIA's is not loaded."""
   if problem.name != "kernel module" or not box.exists(NOUVEAU): return problem
   return problem._replace(words=f"{problem.words}, and nouveau has the GPU", fix=INSTEAD_OF_NOUVEAU)
 
@@ -65,7 +65,7 @@ def _version(box: Box) -> Finding:
   return Finding("version", OK, f"{shown}, driven as branch {structures.branch}")
 
 def _unified(box: Box) -> Finding:
-  """The node of unified memory, which a module of its own makes, and often nobody has loaded yet."""
+  """Check the node of unified memory. A separate module makes it, which often is not loaded yet."""
   if box.exists(UVM): return node(box, UVM, NVIDIA.container)
   there = box.exists(f"/sys/module/{UVM_MODULE}")
   words = ("it does not exist, although its module is loaded" if there else f"it does not exist: the kernel's module "
@@ -73,7 +73,7 @@ def _unified(box: Box) -> Finding:
   return Finding(UVM, PROBLEM, words, f"{MAKE_UVM}; in a container: {NVIDIA.container}")
 
 def _library(box: Box) -> list[Finding]:
-  """The vendor's library, which only NV:CUDA uses, must be of the module's version."""
+  """Check that the vendor's library, which only NV:CUDA uses, has the module's version."""
   found = {name.rpartition("libcuda.so.")[2] for folder in FOLDERS if box.exists(folder) for name in box.listdir(folder)
            if re.fullmatch(r"libcuda\.so\.\d{3,}\.[\d.]+", name)}
   try: version = ".".join(map(str, version_of(box)))
@@ -85,7 +85,7 @@ def _library(box: Box) -> list[Finding]:
                   "toolkit bring the library")]
 
 def _driven(connection: Connection, info: object) -> list[Finding]:
-  """The objects of a GPU: what the driver makes first of all."""
+  """Check the first objects that the driver makes."""
   try: card = opened(connection, info)
   except TinyError as error: return [_refused("chip" if "compute class" in error.message else "objects", error)]
   return [Finding("chip", OK, f"{card.name}, which is driven as {card.chip.arch}"), _memory(card)]
@@ -98,7 +98,7 @@ def _memory(card: Card) -> Finding:
   return Finding("memory", NOTE, f"{words}: other processes hold the rest", "nvidia-smi lists them")
 
 def _refused(name: str, error: TinyError) -> Finding:
-  """What the driver says. Where a sandbox keeps its calls from programs, there is another way."""
+  """Return an error of the driver as a finding. If a sandbox denies its calls to programs, there is another way."""
   found = refused(name, error)
   if not isinstance(error, Refused) or not walled(error) or "NV:CUDA" in found.fix: return found
   return found._replace(fix=f"{found.fix}; or DEV=NV:CUDA, through the vendor's library")

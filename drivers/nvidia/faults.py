@@ -1,4 +1,4 @@
-"""What an error that stopped a channel means, in words. Numbers are those of Xid messages in the kernel log."""
+"""Errors that stop a channel, in words. Numbers are those of Xid messages in the kernel log."""
 from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ KINDS = {
   109: "did not switch to other work in time", 119: "does not answer: its system processor (GSP) hangs"}
 
 def explain(device: NVDevice, channel: Channel, number: int) -> str:
-  """An error as the end of a sentence that begins with the device's name."""
+  """Describe an error by the end of a sentence that begins with the device's name."""
   what = KINDS.get(number, "was stopped")
   found = f"{what} (Xid {number}, {channel.name} channel)"
   if number != MMU_FAULT: return found

@@ -1,8 +1,8 @@
-"""Kernels on an NVIDIA GPU: what a QMD says of a launch, and the constant bank that it finds its arguments in.
+"""Kernels on an NVIDIA GPU: the QMD of a launch, and the constant bank with its arguments.
 
-The data of a launch is the QMD, then constant bank 0, whose arguments begin where `Chip.arguments` says, then tensor
-maps (`Code.descriptors`), which kernels reach by an address that is the last argument; the commands are the QMD's
-address. Sources: autogen/nvidia/qmd.py; what to set as the open drivers tinygrad and NVK (Mesa) do.
+The data of a launch is the QMD, then constant bank 0, then tensor maps (`Code.descriptors`). The arguments begin at
+`Chip.arguments` in the bank. The last argument is the address of the tensor maps. The commands hold the QMD's address.
+Sources: autogen/nvidia/qmd.py. Values are set as in the open drivers tinygrad and NVK (Mesa).
 """
 from __future__ import annotations
 import struct
@@ -18,7 +18,7 @@ from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
 if TYPE_CHECKING: from tinyhw.drivers.nvidia.device import NVDevice
 
-BANK = 512                   # where the constant bank is in the data of a launch: behind the QMD
+BANK = 512                   # offset of the constant bank in the data of a launch: after the QMD
 BANK_UNIT = 16
 CODE_ALIGNMENT = 128
 MAP_ALIGNMENT = 128
@@ -26,16 +26,17 @@ SHARED_UNIT = 256
 LOCAL_UNIT = 16
 MAX_LANES = 1024
 PREFETCH_UNIT, MOST_PREFETCH = 256, 0x1FF
-GROUP_IDS = {8: 0x3F, 9: 0, 10: 0x1F}   # guess: all ones, as tinygrad has it; Mesa leaves 0, which is here on Hopper
+GROUP_IDS = {8: 0x3F, 9: 0, 10: 0x1F}   # guess: all ones, as in tinygrad; Mesa leaves 0, used here on Hopper
 WARP = 32
 NOTHING = 0                  # a word that does nothing
 
 def _up(value: int, unit: int) -> int: return -(-value // unit) * unit
 
 def describe(code: Code, chip: Chip, start: int) -> dict[str, int]:
-  """The fields of a QMD for a kernel whose first instruction is at an address, but for its grid and its constant bank.
+  """Return the fields of a QMD for a kernel, without its grid and its constant bank. start: the address of its first
+  instruction.
 
-  Raises DeviceError for what the chip has not.
+  Raises DeviceError if the kernel exceeds a limit of the chip.
   """
   limits = {"registers": (registers_used(code), bank.MOST_REGISTERS - bank.HIDDEN_REGISTERS),
             "lanes": (code.lanes, MAX_LANES),
@@ -70,17 +71,17 @@ def describe(code: Code, chip: Chip, start: int) -> dict[str, int]:
   return {**fields, "qmd_type": qmd.GRID_CTA, "program_prefetch_addr": prefetch}
 
 def stack(code: Code) -> int:
-  """Where a lane's memory ends, which the constant bank says: "low" local memory begins at 0."""
+  """Return the end of a lane's memory for the constant bank: "low" local memory begins at 0."""
   return _up(code.private_bytes, LOCAL_UNIT)
 
 class Program(Kernel):
   """A kernel in the GPU's memory.
 
-  Its barrier waits for kernels before, and has caches forget, so that loads find what those have written.
+  Its barrier waits for earlier kernels, and invalidates caches, so that loads see their writes.
   """
   device: NVDevice
-  maps: list[tuple[int, int, int, bytes]]   # where in the data, the number of the buffer, what is added to its address,
-                                            # the bytes
+  # (offset in the data, number of the buffer, sum for its address, bytes)
+  maps: list[tuple[int, int, int, bytes]]
   padding = 4096
   alignment = qmd.ALIGNMENT
 
@@ -109,7 +110,7 @@ class Program(Kernel):
   def _commands(self) -> Commands: return Commands(self.device.card.chip.generation)
 
   def _start(self, address: int, groups: int) -> list[int]:
-    """The commands behind the barrier, of a launch whose data is at an address."""
+    """Return the commands after the barrier, of a launch whose data is at an address."""
     commands = self._commands()
     commands.launch(address)
     return commands.words if groups else [NOTHING] * len(commands.words)
@@ -128,7 +129,7 @@ class Program(Kernel):
     return [*super().places(position), *((at, offset) for at, buffer, offset, _ in self.maps if buffer == position)]
 
   def meta(self, address: int, groups: int) -> bytes:
-    """The QMD of a launch whose data is at an address."""
+    """Return the QMD of a launch whose data is at an address."""
     whole = self.described | self.layout.number({"grid_width": groups, "constant_buffer_addr[0]": address + BANK})
     return whole.to_bytes(self.layout.bytes, "little")
 

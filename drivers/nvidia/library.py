@@ -1,6 +1,6 @@
-"""NVIDIA's driver library (libcuda), by ctypes: the calls that cuda.py makes, with their types, and statuses in words.
+"""NVIDIA's driver library (libcuda), by ctypes: the calls of cuda.py, with their types, and statuses in words.
 
-Source: cuda.h of CUDA 12. A call returns a status; `Library.call` turns what is not 0 into an error.
+Source: cuda.h of CUDA 12. A call returns a status. `Library.call` raises an error if it is not 0.
 """
 from __future__ import annotations
 import ctypes
@@ -11,13 +11,13 @@ from tinyhw.drivers.linux.files import Refused
 from tinyhw.errors import DeviceError
 
 NAMES = ("libcuda.so.1", "libcuda.so")
-# Where it is, some of which a container brings without telling the loader
+# Folders of the library; a container may bring it without telling the loader
 FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
            "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib")
 _int, _pointer, _size, _address, _u32 = ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64, ctypes.c_uint
-# Calls that wait for what runs before they return, or that may: the copies ("API synchronization behavior" of the
-# driver API's reference), and what makes, frees or loads, where the library may synchronize the context. For as long as
-# that takes: cuda.py waits itself before it makes one.
+# Calls that wait for running work before they return, or may do so. These are copies ("API synchronization behavior" of
+# the driver API's reference). They are also calls that make, free or load, in which the library may synchronize the
+# context. They wait without a limit, so cuda.py waits itself before such a call.
 WAITING: dict[str, tuple[Any, ...]] = {
   "cuMemAlloc_v2": (_pointer, _size), "cuMemFree_v2": (_address,), "cuMemcpyHtoD_v2": (_address, _pointer, _size),
   "cuMemcpyDtoH_v2": (_pointer, _address, _size), "cuMemcpyPeer": (_address, _pointer, _address, _pointer, _size),
@@ -61,7 +61,7 @@ class Failure(Refused):
     self.status = status
 
 def load_library() -> Any:
-  """The library. Raises DeviceError where there is none."""
+  """Load the library. Raises DeviceError if there is none."""
   for name in (*NAMES, *(f"{folder}/{NAMES[0]}" for folder in FOLDERS)):
     try: return ctypes.CDLL(name)
     except OSError: continue
@@ -69,7 +69,7 @@ def load_library() -> Any:
                     "container's toolkit bring it")
 
 class Library:
-  """The functions, as `call` makes them. loaded: what load_library gives."""
+  """The functions of the library for `call`. loaded: the result of load_library."""
   def __init__(self, loaded: Any):
     self.functions: dict[str, Any] = {}
     for name, types in SIGNATURES.items():
@@ -85,7 +85,7 @@ class Library:
     if status: raise self.failure(name, status)
 
   def failure(self, name: str, status: int) -> Failure:
-    """What a status means."""
+    """Return the error of a status."""
     words = []
     for ask in ("cuGetErrorName", "cuGetErrorString"):
       text = ctypes.c_char_p()
@@ -96,13 +96,13 @@ class Library:
     return Failure(f"{name}: {words[1]} ({words[0]}); {hint}", number, status)
 
   def number(self, name: str, *arguments: Any, kind: Any = ctypes.c_int) -> int:
-    """A number that a function writes to its first argument."""
+    """Return a number that a function writes to its first argument."""
     found = kind()
     self.call(name, ctypes.byref(found), *arguments)
     return int(found.value or 0)
 
   def text(self, name: str, *arguments: Any) -> str:
-    """Text that a function writes to its first argument."""
+    """Return text that a function writes to its first argument."""
     found = ctypes.create_string_buffer(256)
     self.call(name, found, len(found), *arguments)
     return found.value.decode("utf-8", "replace")

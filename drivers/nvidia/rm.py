@@ -1,9 +1,9 @@
 """The process's connection to NVIDIA's kernel driver: /dev/nvidiactl, /dev/nvidia-uvm, a client of its resource manager
 (RM), and the version.
 
-The resource manager has objects, which know their parent: a client, under it devices, under those memory, address
-spaces, channels. `new` makes one, `control` asks one to do something, `free` ends one and all below it. Layouts of
-parameters depend on the version (autogen/nvidia/rm.py).
+Objects of the resource manager form a tree: a client, under it devices, under those memory, address spaces, channels.
+`new` makes an object, `control` sends it a command, `free` ends it and all below it. Layouts of parameters depend on
+the version (autogen/nvidia/rm.py).
 """
 from __future__ import annotations
 import contextlib
@@ -22,21 +22,21 @@ from tinyhw.drivers.nvidia.visible import missing, visible
 from tinyhw.errors import DeviceError
 
 CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
-WSL = "/dev/dxg"   # Linux inside of Windows, whose driver this node leads to
+WSL = "/dev/dxg"   # Linux inside of Windows; this node leads to the driver of Windows
 VERSION_FILES = ("/sys/module/nvidia/version", "/proc/driver/nvidia/version")
 NOUVEAU = "/sys/module/nouveau"   # the kernel's own driver of NVIDIA's GPUs, which does not compute
 INSTEAD_OF_NOUVEAU = ("install NVIDIA's, which keeps it from the GPU (its installer, or a package of the "
                       "distribution), and restart the computer")
-QUERY = rm.flags("NV_RM_API_VERSION_CMD_", "QUERY")   # of CheckVersion: nothing is compared, the version is told
+QUERY = rm.flags("NV_RM_API_VERSION_CMD_", "QUERY")   # of CheckVersion: return the version, compare nothing
 MOST_CARDS = 32
-FIRST_NAME = 0x10000000   # of objects that we name: those that RM names itself begin at 0xCAF00000, clients at
-                          # 0xC1D00000
+# of objects that we name. RM's own names begin at 0xCAF00000, those of clients at 0xC1D00000
+FIRST_NAME = 0x10000000
 CLASS_NAMES = {rm.ROOT: "a client", rm.DEVICE: "a device", rm.SUBDEVICE: "a subdevice", rm.VA_SPACE: "an address space",
                rm.CHANNEL_GROUP: "a channel group", rm.CONTEXT_SHARE: "a context share",
                rm.MEMORY_LOCAL: "memory of the GPU",
                rm.MEMORY_SYSTEM: "memory of the host", rm.DEBUGGER: "a debugger"}
-PARAMETER_BYTES = 512   # of an object's parameters: RM takes as many as it knows of, so these are more than any version
-                        # has
+# of an object's parameters: RM reads as many as it knows, so these are more than in any version
+PARAMETER_BYTES = 512
 ADVICE = {
   "open": {errno.ENOENT: "load the kernel's driver (modprobe nvidia, and nvidia-uvm: nvidia-modprobe -u); a container "
            "wants the devices given to it",
@@ -44,7 +44,7 @@ ADVICE = {
            errno.ENXIO: "the kernel's driver runs and its device does not answer; look into the kernel log (dmesg)",
            errno.EIO: "the GPU did not start; look into the kernel log (dmesg) for NVRM"},
 }
-# what a status means for who called: errno, and what to do
+# the meaning of a status for the caller: errno, and advice
 MEANING = {
   Status.NO_MEMORY: (errno.ENOMEM, "drop references to tensors that are not needed, or use a smaller batch"),
   Status.INSUFFICIENT_RESOURCES: (errno.ENOMEM, "the driver has no more of it: end other processes on the GPU"),
@@ -67,11 +67,11 @@ MEANING = {
 }
 
 class Answered(Refused):
-  """What the resource manager itself answers, with a status; other refusals are those of the kernel, or of a sandbox
+  """An answer of the resource manager itself, with a status. Other refusals come from the kernel, or from a sandbox
   before it."""
 
 def check(what: str, status: int) -> None:
-  """Raise Answered unless a call went well. The one place where a status becomes words."""
+  """Raise Answered if a call failed. This is the single place where a status becomes words."""
   if status == Status.OK: return
   name = Status(status).name if status in list(Status) else f"status {status:#x}"
   number, hint = MEANING.get(status,
@@ -81,7 +81,7 @@ def check(what: str, status: int) -> None:
 NUMBER = re.compile(r"\b\d{3,}\.\d+(?:\.\d+)?\b")
 
 def version_of(box: Box) -> tuple[int, ...]:
-  """The version of the kernel's driver. Raises DeviceError where none is loaded, Refused where Windows has it."""
+  """Return the version of the kernel driver. Raises DeviceError if none is loaded, Refused if it is that of Windows."""
   for path in VERSION_FILES:
     try: text = box.read_text(path)
     except OSError: continue
@@ -101,23 +101,24 @@ def version_of(box: Box) -> tuple[int, ...]:
                     "nvidia && nvidia-modprobe -u")
 
 def _asked(box: Box) -> str:
-  """The version as the driver itself tells it: sandboxes have its nodes and not its files. Empty where nobody answers.
+  """Return the version as the driver itself tells it: sandboxes have its nodes but not its files. Return "" without an
+  answer.
 
   Raises Refused.
   """
   if not box.exists(CONTROL): return ""
   try: node = Node(box, CONTROL, ADVICE)
   except Refused as refused:
-    if refused.errno in (errno.ENXIO, errno.ENODEV): return ""  # a node that was left when the module was unloaded
+    if refused.errno in (errno.ENXIO, errno.ENODEV): return ""  # the node is left from an unloaded module
     raise
   try:
-    request = rm.structures(rm.BRANCHES[:1]).CheckVersion(cmd=QUERY)   # it is the same in all versions
+    request = rm.structures(rm.BRANCHES[:1]).CheckVersion(cmd=QUERY)   # the same in all versions
     node.ioctl(request)
     return bytes(request.versionString).split(b"\0")[0].decode("ascii", "replace")
   finally: node.close()
 
 class Connection:
-  """One client of the resource manager. The caller of each method owns what it returns."""
+  """One client of the resource manager. The caller of each method owns the result."""
   def __init__(self, box: Box):
     self.box, self.version = box, version_of(box)
     self.shown = ".".join(map(str, self.version))
@@ -125,12 +126,12 @@ class Connection:
     except ValueError as error:
       raise DeviceError(f"version {self.shown} of NVIDIA's kernel driver is not known: {error}; install one of them, "
                         f"or use DEV=NV:CUDA") from error
-    self.cards: dict[int, Any] = {}                 # by gpu_id: what stays open as long as the process lives (card.py)
-    self.addresses: Any = None                      # those that processor and GPUs share (addresses.py)
-    self.peers: set[frozenset[bytes]] = set()       # GPUs that reach each other, by uuid
-    self.unreturned = Unreturned()                  # what the kernel refused to take back
-    self.memory: Node | None = None                 # by which unified memory holds this process's memory
-    self.not_held: Refused | None = None            # why it does not
+    self.cards: dict[int, Any] = {}                 # by gpu_id; they stay open until the process ends (card.py)
+    self.addresses: Any = None                      # addresses that processor and GPUs share (addresses.py)
+    self.peers: set[frozenset[bytes]] = set()       # GPUs that access each other, by uuid
+    self.unreturned = Unreturned()                  # resources that the kernel refused to take back
+    self.memory: Node | None = None                 # the file by which unified memory holds this process's memory
+    self.not_held: Refused | None = None            # the reason if unified memory does not hold it
     self._names = itertools.count(FIRST_NAME)
     with contextlib.ExitStack() as undo:
       self.node = Node(box, CONTROL, ADVICE)
@@ -143,13 +144,12 @@ class Connection:
       self.undo = undo.pop_all()
 
   def hold_memory(self) -> None:
-    """Have unified memory hold on to this process's memory, as long as a second file of it is open: it registers no
-    address space before.
+    """Let unified memory hold this process's memory, as long as a second file of it is open. Without that it registers
+    no address space.
 
-    Source: open-gpu-kernel-modules, kernel-open/nvidia-uvm/uvm_va_space_mm.c. Some do without, and say so
-    (WARN_NOTHING_TO_DO) or do not know the
-    call: a refusal is told when UvmRegisterVaSpace minds, and the next GPU asks again. Raises Refused where the file
-    cannot be opened.
+    Source: open-gpu-kernel-modules, kernel-open/nvidia-uvm/uvm_va_space_mm.c. Some versions do without, and return
+    WARN_NOTHING_TO_DO or do not know the call. A refusal is reported if UvmRegisterVaSpace fails, and the next GPU
+    tries again. Raises Refused if the file cannot be opened.
     """
     if self.memory is not None: return
     request = self.structures.UvmMmInitialize(uvmFd=self.uvm.fileno())
@@ -168,23 +168,23 @@ class Connection:
   # **** calls ****
 
   def call(self, argument: Any, node: Node | None = None) -> Any:
-    """A call of the control node (or of a GPU's). Raises Refused."""
+    """Make a call of the control node (or of a GPU's). Raises Refused."""
     (node or self.node).ioctl(argument)
     check(type(argument).__name__, argument.status)
     return argument
 
   def call_uvm(self, argument: Any) -> None:
-    """A call of unified memory. Raises Refused."""
+    """Make a call of unified memory. Raises Refused."""
     self.uvm.ioctl(argument)
     if argument.rmStatus == Status.PAGE_TABLE_NOT_AVAIL and self.not_held is not None: raise self.not_held
     check(type(argument).__name__, argument.rmStatus)
 
   def name(self) -> int:
-    """A handle for an object whose maker has to name it."""
+    """Return a handle for an object that the caller names."""
     return next(self._names)
 
   def new(self, parent: int, kind: int, parameters: ctypes.Structure | None, answer: bool = False) -> int:
-    """An object of a class. answer: what RM writes into the parameters is wanted. Raises Refused."""
+    """Make an object of a class. answer: whether RM's results in the parameters are wanted. Raises Refused."""
     buffer = (ctypes.c_char * PARAMETER_BYTES)()
     size = 0 if parameters is None else ctypes.sizeof(parameters)
     if parameters is not None: ctypes.memmove(buffer, ctypes.addressof(parameters), size)
@@ -198,11 +198,11 @@ class Connection:
     return int(request.hObjectNew)
 
   def control(self, item: int, parameters: Any) -> Any:
-    """A control of an object, whose command is the number of the structure; gives it with what RM has written.
+    """Send a command to an object. The number of the structure is the command. Return the structure with RM's results.
 
     Raises Refused.
     """
-    size = ctypes.sizeof(parameters)   # of none there is no address, either
+    size = ctypes.sizeof(parameters)   # an empty structure has no address
     request = self.structures.RmControl(hClient=self.root, hObject=item, cmd=parameters.NUMBER, paramsSize=size,
                                         params=ctypes.addressof(parameters) if size else 0)
     self.node.ioctl(request, type(parameters).__name__)
@@ -214,7 +214,7 @@ class Connection:
     self.call(self.structures.RmFree(hRoot=self.root, hObjectOld=item))
 
   def open_card(self, minor: int) -> Node:
-    """A GPU's node, bound to this client. A mapping wants one of its own."""
+    """Open a GPU's node, bound to this client. A mapping requires a node of its own."""
     node = Node(self.box, f"/dev/nvidia{minor}", ADVICE)
     try: node.ioctl(self.structures.RegisterFd(ctl_fd=self.node.fileno()))
     except BaseException:
@@ -223,25 +223,25 @@ class Connection:
     return node
 
   def open_control(self) -> Node:
-    """Another control node, for a mapping of host memory."""
+    """Open another control node, for a mapping of host memory."""
     return Node(self.box, CONTROL, ADVICE)
 
   def list_cards(self) -> list[Any]:
-    """CardInfo of the GPUs that this process uses, by number.
+    """Return CardInfo of the GPUs that this process uses, by number.
 
-    Raises DeviceError where CUDA_VISIBLE_DEVICES names others.
+    Raises DeviceError if CUDA_VISIBLE_DEVICES names others.
     """
     return visible(self.box, self.run_cards())
 
   def find_card(self, ordinal: int) -> Any:
-    """CardInfo of GPU number `ordinal`. Raises DeviceError where there is none."""
+    """Return CardInfo of GPU number `ordinal`. Raises DeviceError if there is none."""
     running = self.run_cards()
     found = visible(self.box, running)
     if ordinal >= len(found): raise missing(self.box, running, ordinal)
     return found[ordinal]
 
   def run_cards(self) -> list[Any]:
-    """CardInfo of all GPUs that the kernel's driver runs, also of those that others were given."""
+    """Return CardInfo of all GPUs of the kernel driver, including those given to others."""
     found = (self.structures.CardInfo * MOST_CARDS)()
     request: Any = type(found)
     request.REQUEST = 3 << 30 | ctypes.sizeof(found) << 16 | ord("F") << 8 | self.structures.CardInfo.NUMBER
@@ -251,15 +251,15 @@ class Connection:
   # **** the end ****
 
   def close_card(self, card: Any) -> None:
-    """End a GPU of this process, which no device uses."""
+    """Close a GPU of this process that no device uses."""
     card.forget()
     self.unreturned.offer_again()
     del self.cards[card.gpu_id]
     card.close()
 
   def close(self) -> None:
-    """End the client, and with it all that it has. A second call does nothing."""
-    for card in self.cards.values(): card.forget()  # what cards see of each other's memory ends before they do
+    """End the client, and all its objects. A second call does nothing."""
+    for card in self.cards.values(): card.forget()  # mappings of other cards' memory end before the cards do
     self.unreturned.offer_again()
     for card in self.cards.values(): card.close()
     self.cards.clear()
@@ -267,8 +267,7 @@ class Connection:
     if self.addresses is not None: self.addresses.close()
 
   def leave(self) -> None:
-    """Close the files and nothing else: in the child of a fork, to which neither they nor what they stand for
-    belong."""
+    """Close the files and nothing else, in the child of a fork. Neither the files nor their objects belong to it."""
     self.undo.pop_all()
     for node in (self.node, self.uvm, self.memory):
       if node is not None: node.close()
@@ -277,14 +276,14 @@ class Connection:
 _connections: dict[tuple[int, int], Connection] = {}
 
 def connect(box: Box) -> Connection:
-  """The connection of this process; made when first asked for."""
+  """Return the connection of this process, made at the first call."""
   key = os.getpid(), id(box)
   found = _connections.get(key)
-  if found is None: found = _connections[key] = Connection(box)  # it holds the box, so the id stays its own
+  if found is None: found = _connections[key] = Connection(box)  # it holds the box, so the id stays unique
   return found
 
 def forget(box: Box, in_child: bool = False) -> None:
-  """Close the connection: for tests, which make computers of their own; or, after a fork, leave the parent's."""
+  """Close the connection, for tests that make computers of their own. After a fork, leave the parent's connection."""
   for key in [key for key in _connections if key[1] == id(box)]:
     connection = _connections.pop(key)
     if in_child: connection.leave()

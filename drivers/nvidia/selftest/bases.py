@@ -1,12 +1,12 @@
-"""The step of the self-test that asks whether a lane's 32 bits are added to a base in uniform registers as the compiler
-assumes: without a sign.
+"""The step of the self-test for bases in uniform registers: a lane's 32 bits must be added as an unsigned number, as
+the compiler assumes.
 
-One kernel: loads, and asynchronous copies, 2^31 bytes behind a base that lies 2^31 bytes before a buffer, so bit 31 of
-the lanes' offsets is set; a store behind the beginning of another buffer, which comes from the constant bank. If the
-sign counted, memory that nobody has would be touched.
+One kernel has loads and asynchronous copies. Their base lies 2^31 bytes before a buffer, and the lanes' offsets are
+2^31 and more, so bit 31 is set. It also has a store relative to the beginning of another buffer, which comes from the
+constant bank. If the offsets were signed, the kernel would access unmapped memory.
 
-The constants of the instructions do have a sign: a small one below 0, and the ends of what they can be, which have 24
-bits, those of copies 12.
+The constants of the instructions are signed. The step uses a small one below 0, and the ends of the possible range: 24
+bits, or 12 bits for copies.
 """
 from __future__ import annotations
 import struct
@@ -18,8 +18,8 @@ if TYPE_CHECKING: from tinyhw.drivers.gpu.selftest.session import GpuSession
 
 SPAN = 512   # elements on each side of a lane's own, as far as copies reach: 2 KiB
 
-# R6: of each lane, in bytes; R7: 2^31 and SPAN elements more; R10, R11: what lies the ends of 24 bits before and behind
-# R7, R12: R6 for the second copy; UR4, UR5: the second argument, 2^31 less
+# R6: offset of each lane, in bytes. R7: 2^31 and SPAN elements more. R10, R11: the distances of the ends of 24 bits
+# before and after R7. R12: R6 for the second copy. UR4, UR5: the second argument minus 2^31
 TEXT = """S2R R0, SR_TID.X
 IMAD R6, R0, 0x4, RZ
 IADD3 R7, R6, -0x7ffff800, RZ
@@ -45,7 +45,7 @@ IADD3 R6, R6, 0x800000, RZ
 STG.E [R6.U32+UR6+-0x800000], R8
 EXIT"""
 
-NEAR = (SPAN - 1, SPAN, SPAN, 0, 2 * SPAN - 1)   # what a lane adds up: three loads, two copies
+NEAR = (SPAN - 1, SPAN, SPAN, 0, 2 * SPAN - 1)   # the sum of a lane: three loads, two copies
 
 def bases(s: GpuSession) -> str:
   with kernels(s) as k:

@@ -1,9 +1,10 @@
-"""The step of the self-test that asks whether the unit that copies boxes of tensors (TMA) does as the compiler assumes.
+"""The step of the self-test for bulk tensor copies (TMA): the unit must work as the compiler assumes.
 
-One kernel of two warps: the first one makes an mbarrier, and asks for a box once, all of its lanes together, by a
-tensor map that is data of the launch; both wait for the phase. A map that is found, a barrier that counts, bytes that
-are where they should be, zeros outside of the tensor: if the unit asked once for each lane, or for none, or with an old
-map, then the phase never completes, or other numbers come. Cards before sm_90 have no such unit.
+One kernel has two warps. The first one makes an mbarrier, and issues a copy once, all of its lanes together, with a
+tensor map that is data of the launch. Both warps wait for the phase. The step checks that the map is found, the barrier
+counts, the bytes are at their addresses, and elements outside of the tensor are zero. If the unit copied once for each
+lane, or not at all, or with an old map, the phase would never complete, or other numbers would come. Cards before sm_90
+have no such unit.
 """
 from __future__ import annotations
 import struct
@@ -14,10 +15,10 @@ from tinyhw.drivers.gpu.selftest.kernels import LANES, kernels
 from tinyhw.selftest.frame import Absent, Step
 if TYPE_CHECKING: from tinyhw.drivers.gpu.selftest.session import GpuSession
 
-WIDTH, HEIGHT, FIRST = 36, 5, (8, 3)   # of the tensor; where the box begins: a part of it is outside
+WIDTH, HEIGHT, FIRST = 36, 5, (8, 3)   # of the tensor; the first element of the box, which lies partly outside
 BOX = 32, 2                            # its size: an element for each lane
-WORD, BARRIER = 4, 256                 # bytes of an element; where the barrier is, behind the box
-COUNT = 1 << 20                        # arrivals, of which a barrier's word has what is missing
+WORD, BARRIER = 4, 256                 # bytes of an element; the offset of the barrier, after the box
+COUNT = 1 << 20                        # the word of a barrier counts the missing arrivals up to this
 SHARED_BYTES = 512
 LEAST_VERSION, GENERATION = 90, 9
 KIND = 2 << 7                          # of elements in a tensor map: unsigned integers of 32 bits
@@ -54,12 +55,16 @@ STG.E [R4], R11
 EXIT"""
 
 def jump(name: str, words: str) -> str:
-  """From the jump to {name} to the first line with these words, in bytes: each line is assembled as if it were at 0."""
+  """Return the distance from the jump to {name} to the first line with these words, in bytes.
+
+  Each line is assembled at address 0.
+  """
   here, there = (next(k for k, line in enumerate(TEXT.splitlines()) if part in line) for part in (f"{{{name}}}", words))
   return hex(16 * (there - here))
 
 def tensor_map() -> bytes:
-  """Of the tensor at offset 0 of a buffer; fields as docs/nvidia.md's sources have them, without a swizzle."""
+  """Return a map of the tensor at offset 0 of a buffer. Fields are as in docs/nvidia.md's sources, without a
+  swizzle."""
   made = bytearray(128)
   struct.pack_into("<I", made, 8, 1 << 4 | KIND)
   struct.pack_into("<I", made, 12, WORD * WIDTH // 16)

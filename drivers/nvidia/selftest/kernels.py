@@ -1,8 +1,7 @@
-"""The kernels of drivers/gpu/selftest/kernels.py in NVIDIA's words, and what to look at where a step with them fails.
+"""The kernels of drivers/gpu/selftest/kernels.py in NVIDIA assembly, and hints for steps that fail with them.
 
-Control words are put before each line by `patient`: they wait for everything, so that a kernel that fails does not do
-so because of a schedule. How lanes share the matrices of a product is from the PTX ISA, "Matrix Fragments for
-mma.m16n8k16".
+`patient` adds a control word to each line. It waits for everything, so that no kernel fails because of its schedule.
+The distribution of matrices over lanes is from the PTX ISA, "Matrix Fragments for mma.m16n8k16".
 """
 from __future__ import annotations
 import math
@@ -13,19 +12,19 @@ from tinyhw.drivers.gpu.selftest.kernels import LANES, Approximation, Matrix, Te
 from tinyhw.drivers.nvidia.chips import Chip
 from tinyhw.machine.ir.code import Code
 
-# The longest stall; scoreboard 0 tells when a result is there, scoreboard 1 when sources have been read
+# The longest stall. Scoreboard 0 signals a result, scoreboard 1 the reading of sources
 FIXED, RESULT, SOURCES = "[B01----:R-:W-:-:S15] ", "[B01----:R-:W0:-:S15] ", "[B01----:R1:W-:-:S15] "
 CONTROL = {**dict.fromkeys(("S2R", "LDC", "LDG", "LDS", "LDL", "MUFU", "FENCE", "PHASECHK", "LDGDEPBAR"), RESULT),
            **dict.fromkeys(("STG", "STS", "STL", "LDGSTS", "SYNCS", "UTMACCTL", "UTMALDG"), SOURCES)}
 REGISTERS = 24
 
 def patient(text: str) -> str:
-  """Each line behind a control word that waits for all before."""
+  """Put a control word before each line that waits for all earlier lines."""
   return "\n".join(control_of(next(word for word in line.split() if word[0] != "@").split(".")) + line
                    for line in text.splitlines())
 
 def control_of(name: list[str]) -> str:
-  """The control word of an instruction, by the words of its name; PHASECHK is one of SYNCS that has a result."""
+  """Return the control word of an instruction by the words of its name. PHASECHK is the only SYNCS with a result."""
   return CONTROL.get("PHASECHK" if "PHASECHK" in name else name[0], FIXED)
 
 # R0: the number of the work-item; R4: the first argument
@@ -61,7 +60,7 @@ EXIT"""
 CONSTANT = INDEX + """MOV R6, {number}
 STG.E [R4], R6
 EXIT"""
-# One exchange of a sum over 256 lanes: each adds what the lane has whose number differs in one bit
+# One exchange of a sum over 256 lanes: each lane adds the value of the lane whose number differs in one bit
 EXCHANGE = """STS [R6+{shared}], R7
 BAR.SYNC.DEFER_BLOCKING 0x0
 LOP3.LUT R8, R6, {distance}, RZ, 0x3c, !PT
@@ -83,7 +82,7 @@ LDG.E R8, [R6]
 MUFU.{op} R8, R8
 STG.E [R4], R8
 EXIT"""
-# the units take the upper word, and give the upper word of the result
+# the units read the upper word of the operand, and write the upper word of the result
 DOUBLE = """S2R R0, SR_TID.X
 S2R R1, SR_CTAID.X
 IMAD R0, R1, 0x40, R0
@@ -113,7 +112,8 @@ NOP
 STG.E.128 [R4], R16
 EXIT"""
 
-UPPER = 2.0 ** -19   # of a float64 of whose operand and result the upper words are seen: 20 bits of the mantissa
+# of a float64 of which only the upper words of operand and result are used: 20 bits of the mantissa
+UPPER = 2.0 ** -19
 APPROXIMATIONS = (
   Approximation("RCP", lambda x: 1 / x, 1.0, 2.0, needed=True),
   Approximation("RSQ", lambda x: 1 / math.sqrt(x), 1.0, 4.0, 2.0, needed=True),
@@ -134,7 +134,7 @@ TEXTS = Texts(EMPTY, STORE, ADD, SPILL, CONSTANT, REDUCE, HANG, {"f": FLOAT, "d"
 def kernel(assemble: Callable[[str, str], bytes], chip: Chip, text: str, name: str,
            arguments: Sequence[str] = ("buffer",), lanes: int = LANES,
            words: dict[str, str] | None = None, **fields: Any) -> Code:
-  """A kernel of the texts above. words: what else stands in braces there."""
+  """Assemble a kernel of the texts above. words: replacements for other names in braces."""
   places = {f"argument{i}": hex(chip.arguments + 8 * i) for i in range(4)}
   filled = text.format(**places, shared=hex(chip.reserved), stack=hex(chip.stack), **(words or {}))
   registers = ("r", REGISTERS), ("barrier", int("local_bytes" in fields))

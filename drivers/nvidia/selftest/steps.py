@@ -1,9 +1,9 @@
-"""What `python3 -m tinyhw selftest NV` asks of a GPU before it computes: from the version of the kernel driver to a
-copy, one part of the driver after the other.
+"""The steps of `python3 -m tinyhw selftest NV` before the kernels: from the version of the kernel driver to a copy, one
+part of the driver after the other.
 
-The steps before the device opens use the driver's parts by themselves, so the first that fails says which part of it,
-of the kernel or of the card is to be looked at. Through the vendor's library (NV:CUDA) there are only the steps with
-kernels and with tensors.
+The steps before the device opens use single parts of the driver. So the first failure names the part of the driver, the
+kernel or the card at fault. Through the vendor's library (NV:CUDA) there are only the steps with kernels and with
+tensors.
 """
 from __future__ import annotations
 import time
@@ -28,7 +28,7 @@ from tinyhw.drivers.nvidia.visible import node_of, place
 from tinyhw.machine.ir.code import Code
 from tinyhw.selftest.frame import Session, Step, Tools, Wrong, short_bytes
 
-CLOCK_TRIES = 8   # one is lost where the lower word wraps, every 4 seconds
+CLOCK_TRIES = 8   # one try fails if the lower word wraps, every 4 seconds
 
 class NVBench(Bench):
   """Channels of a GPU: an `Owner` (channel.py)."""
@@ -47,7 +47,7 @@ class NVBench(Bench):
       if channel.error(): raise Wrong(f"the driver stopped the {channel.name} channel: Xid {channel.error()}")
 
   def begin(self) -> None:
-    """Both channels."""
+    """Make both channels."""
     for made in make_channels(self, self.undo):
       self.channels[made.name] = made
       self.queues.append(made)
@@ -55,14 +55,14 @@ class NVBench(Bench):
   def commands(self) -> Commands: return Commands(self.card.chip.generation)
 
   def send(self, name: str, commands: Commands) -> None:
-    """Tell a channel."""
+    """Submit to a channel."""
     self.channels[name].put(commands.words)
     self.channels[name].ring.ring()
 
   def look_at_clock(self) -> tuple[int, float, float]:
-    """The clock is two registers: the high one must be the same before and after the low one was read.
+    """Read the clock, which is two registers: the high one must be the same before and after the read of the low one.
 
-    Raises Wrong where it never is.
+    Raises Wrong if it never is.
     """
     before, load = time.monotonic(), self.doorbell.load32
     high = load(methods.USERMODE_TIME + 4)
@@ -130,7 +130,7 @@ class NVSession(GpuSession):
   def last(self) -> Sequence[Step]: return (*selftest_kernels.LAST, RELEASE, selftest_kernels.VERY_LAST)
 
 class CudaSession(GpuSession):
-  """The self-test of one GPU through the vendor's library: kernels, but nothing of our own driver."""
+  """The self-test of one GPU through the vendor's library: kernels, but no part of our own driver."""
   @property
   def texts(self) -> Texts: return selftest_kernels.TEXTS
 
@@ -144,7 +144,7 @@ class CudaSession(GpuSession):
     return (OPENS, *(step for step in selftest_kernels.STEPS if step.name not in OF_OUR_DRIVER), selftest_bases.STEP,
             selftest_boxes.STEP)
 
-OF_OUR_DRIVER = ("caches", "order")  # steps that the library sees to
+OF_OUR_DRIVER = ("caches", "order")  # steps that the library is responsible for
 
 def opens_by_library(s: CudaSession) -> str:
   return f"{s.device.facts()['processor']}, {s.device.facts()['kernel_interface']}"
@@ -180,7 +180,7 @@ def channels(s: NVSession) -> str:
   return "; ".join(channel.state() for channel in s.bench.channels.values())
 
 def semaphore(s: NVSession) -> str:
-  """A doorbell, a pushbuffer, and a word that the channel writes."""
+  """Check a doorbell, a pushbuffer, and a word that the channel writes."""
   bench, word, commands = s.bench, s.bench.word(), s.bench.commands()
   commands.release(bench.page.address + word, 1, wait=False)
   begin = time.perf_counter()
@@ -191,7 +191,7 @@ def semaphore(s: NVSession) -> str:
           f"{bench.channels['compute'].state()}")
 
 def engines(s: NVSession) -> str:
-  """Objects are bound to subchannels, windows are set, a semaphore waits for the engine."""
+  """Bind objects to subchannels, set windows, and wait for the engine by a semaphore."""
   bench = s.bench
   for name, number in (("compute", bench.card.chip.compute), ("copy", bench.channels["copy"].number)):
     commands, word = bench.commands(), bench.word()
@@ -213,7 +213,7 @@ def copy_engine(s: NVSession) -> str:
   return bench.there_and_back(commands.copy, finish)
 
 def opens(s: NVSession) -> str:
-  """The device, as programs open it."""
+  """Open the device as programs do."""
   s.close()
   device = s.device
   if isinstance(device, CudaDevice): raise Wrong(f"the vendor's library opened in its place: {device.instead}")
@@ -221,7 +221,7 @@ def opens(s: NVSession) -> str:
   return f"{device.arch}, {device.compute.state()}; {device.copies.state()}"
 
 def release(s: NVSession) -> str:
-  """The device closes, and nothing is left of it."""
+  """Close the device. No resource of it may be left."""
   let_go(s)
   return "channels, objects and memory are given back"
 
