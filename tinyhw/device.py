@@ -35,24 +35,24 @@ DRIVERS = {
   "PYTHON": "tinyhw.drivers.python",
   "NULL": "tinyhw.drivers.null",  # runs nothing: to measure compilation
 }
-DISK, DISK_DRIVER = "DISK", "tinyhw.drivers.disk"  # DISK:/path is the device of a file; it keeps bytes and is not among
-                                                   # those that compute
-DeviceLike = str | tuple[str, ...]  # a name, or those of several devices that share a tensor
+# DISK:/path is the device of a file. It stores bytes and is not a device that computes.
+DISK, DISK_DRIVER = "DISK", "tinyhw.drivers.disk"
+DeviceLike = str | tuple[str, ...]  # the name of a device, or the names of several devices that share a tensor
 ALIASES = {"CUDA": "NV", "GPU": "NV", "HIP": "AMD"}
-PREFERENCE = ("METAL", "CPU", "CLANG", "PYTHON")  # the default device is the first that opens; AMD and NV have not met
-                                                  # hardware yet
-EMULATED = {"gfx": "AMD", "sm_": "NV"}    # how the names of virtual GPUs begin -> the device that drives them
+# The default device is the first of these that opens. AMD and NV are missing because they have not met hardware yet.
+PREFERENCE = ("METAL", "CPU", "CLANG", "PYTHON")
+EMULATED = {"gfx": "AMD", "sm_": "NV"}    # prefixes of names of virtual GPUs -> the device that drives them
 FALLBACKS = ("CLANG", "PYTHON")                                # a default that deserves a line on standard error
 
 # Processor, as the system names it -> module with code(name), the machine code that drivers need.
 RUNTIMES = {"x86_64": "tinyhw.isa.x86.runtime", "AMD64": "tinyhw.isa.x86.runtime"}
 
 def processor() -> str:
-  """The processor's architecture, as the system names it."""
+  """Return the processor's architecture as the system names it."""
   return os.uname().machine if hasattr(os, "uname") else os.environ.get("PROCESSOR_ARCHITECTURE", "unknown")
 
 def runtime(name: str) -> Any:
-  """The machine code `name` for this processor, as Code.
+  """Return the machine code `name` for this processor, as Code.
 
   Raises DeviceError where the repository has no assembler for it.
   """
@@ -66,16 +66,16 @@ def on_disk(device: DeviceLike | None) -> bool:
   return isinstance(device, str) and device.startswith("DISK:")
 
 def computing(device: DeviceLike) -> DeviceLike:
-  """A device, or the default one in place of a file's: where values that are like a tensor's are made."""
+  """Return the device, or the default device in place of a file: there, values derived from a tensor are made."""
   return Device.DEFAULT if on_disk(device) else device
 
 # **** memory ****
 
 class BufferOptions(NamedTuple):
-  """external_ptr: the address of memory that someone else owns, to be used in place. owner: an object that keeps it
-  there.
+  """Options of a Buffer.
 
-  writable: a file (DISK) may be written, and made.
+  external_ptr: the address of foreign memory, which is used in place. owner: an object that keeps that memory alive.
+  writable: a file (DISK) may be written and created.
   """
   external_ptr: int | None = None
   owner: Any = None
@@ -104,7 +104,7 @@ class Buffer:
     self._base, self._buf = base, None
     self._allocator: Allocator | None = None
     self._views: list[weakref.ref[Buffer]] = []  # allocated views of this one
-    self.viewers: list[Any] | None = None        # the engine's: who looks at this memory
+    self.viewers: list[Any] | None = None        # set by the engine: the tensors that look at this memory
     if base is not None and base._base is not None:
       raise ArgumentError("the base of a view is a Buffer that is no view itself; pass base.base")
     if opaque is not None: self.allocate(opaque)
@@ -131,15 +131,15 @@ class Buffer:
   def ensure_allocated(self) -> Buffer: return self if self._buf is not None else self.allocate()
 
   def allocate(self, opaque: Any = None, external_ptr: int | None = None) -> Buffer:
-    """Take memory now: new, `opaque`, or that at address external_ptr, which must outlive the Buffer.
+    """Take memory now: new memory, `opaque`, or memory at the address external_ptr, which must outlive the Buffer.
 
-    Raises DeviceError if it has memory.
+    Raises DeviceError if the Buffer has memory already.
     """
     if self._buf is not None:
       raise DeviceError(f"{self!r} is allocated already; deallocate it first, or use ensure_allocated")
     if external_ptr is None and self.options is not None: external_ptr = self.options.external_ptr
-    allocator = self._allocator = Device[self.device].allocator   # before _buf, which says that there is memory: an
-                                                                  # interrupt may come in between
+    # Assigned before _buf, which says that there is memory: an interrupt may come in between.
+    allocator = self._allocator = Device[self.device].allocator
     if self._base is not None:
       self._buf = allocator.offset(self._base.ensure_allocated()._buf, self.nbytes, self.offset)
       self._base._views.append(weakref.ref(self))
@@ -161,7 +161,8 @@ class Buffer:
     if allocator is not None: allocator.free(opaque, self.nbytes, self.options)
 
   def _leave(self) -> tuple[Allocator | None, Any]:
-    """Forget the memory; it is to be given back to the allocator, if there is one."""
+    """Forget the memory. Return its allocator and the memory, to give back; no allocator where the Buffer owns
+    nothing."""
     opaque, allocator = self._buf, self._allocator
     self._buf = None
     self._allocator = None
@@ -181,7 +182,10 @@ class Buffer:
       if allocator is not None: allocator.drop(opaque)
 
   def get_buf(self, device: str | None = None) -> Any:
-    """The opaque memory, as Launch wants it; allocates. Raises DeviceError for another device that cannot see it."""
+    """Return the opaque memory, as Launch wants it. Allocates if needed.
+
+    Raises DeviceError for another device that cannot see the memory.
+    """
     self.ensure_allocated()
     if device is None or Device.canonicalize(device) == self.device: return self._buf
     return Device[device].allocator.map(self)
@@ -227,7 +231,7 @@ class Buffer:
   def copy_from(self, src: Buffer) -> Buffer:
     """Overwrite with the bytes of another Buffer, on any device.
 
-    What the host sees of neither goes through its memory.
+    A transfer between devices does not go through host memory where the allocator supports it.
     """
     there = self.ensure_allocated().allocator.as_memoryview(self._buf)
     if self.allocator.supports_transfer and src.nbytes == self.nbytes and src.is_allocated():
@@ -243,9 +247,8 @@ class Buffer:
                     no_sync: bool = False) -> memoryview:
     """The contents as bytes: a copy, unless zero copy is allowed and the host can see the memory.
 
-    A zero-copy view holds this Buffer, so its memory is not used for anything else before the view, and all that is
-    made of it, is gone; `deallocate` takes the contents all the same. Raises DeviceError if force_zero_copy cannot be
-    met.
+    A zero-copy view holds this Buffer. Its memory is reused only after the view, and everything made of the view, is
+    gone. `deallocate` takes the contents nevertheless. Raises DeviceError if force_zero_copy cannot be met.
     """
     if not self.is_initialized():
       raise DeviceError(f"{self!r} has no memory to read yet; allocate it and copy data in, or run what computes it")
@@ -282,18 +285,21 @@ class Buffer:
     return f"<Buffer {self.device} {self.size} {self.dtype}{view}{'' if self.is_allocated() else ' (not allocated)'}>"
 
 def outside(raw: memoryview, protocol: int) -> Any:
-  """Bytes for a pickle: from protocol 5 on as a buffer that a pickler may leave outside of it (buffer_callback), and
-  copies at most once."""
+  """Return bytes for a pickle.
+
+  From protocol 5 on they are a buffer, which the pickler may store out of band (buffer_callback). They are copied at
+  most once.
+  """
   if protocol < 5: return bytes(raw)
-  from pickle import PickleBuffer  # whoever pickles has loaded it
+  from pickle import PickleBuffer  # loaded here: a program that pickles has loaded it already
   return PickleBuffer(raw.toreadonly())
 
 def _held_by(view: memoryview, owner: Buffer) -> memoryview:
-  """The same bytes, in a memoryview that keeps owner alive.
+  """Return the same bytes in a memoryview that keeps owner alive.
 
-  Slices and casts of a memoryview refer to what it was made of: here, a ctypes array.
+  Slices and casts of a memoryview refer to its exporter: here, a ctypes array.
   """
-  from ctypes import c_ubyte  # many programs never look at memory in place
+  from ctypes import c_ubyte  # loaded here: many programs never look at memory in place
   if not view.nbytes: return view
   array: Any = (c_ubyte * view.nbytes).from_buffer(view)
   array.owner = owner
@@ -308,14 +314,14 @@ def _count_memory(buffer: Buffer, nbytes: int) -> None:
 # **** which devices there are ****
 
 class _Devices:
-  """`Device["CPU"]` opens a device, once; `Device.DEFAULT` is the best that opens, or DEV, or what was assigned to
-  it."""
+  """The registry. `Device["CPU"]` opens a device once. `Device.DEFAULT` is the assigned device, else DEV, else the best
+  that opens."""
   def __init__(self) -> None:
     self._opened: dict[str, Compiled] = {}
     # devices of files; they live as long as their buffers
     self._files: weakref.WeakValueDictionary[str, Compiled] = weakref.WeakValueDictionary()
     self._default: str | None = None
-    self._settings = "", ""     # DEV and EMULATE, as the default device knows them
+    self._settings = "", ""     # DEV and EMULATE when the default device was chosen
     self._told: set[str] = set()
     self._lock = threads.kept_in_forks(threading.RLock())
     self.refused: dict[str, str] = {}  # name -> why it did not open
@@ -329,10 +335,10 @@ class _Devices:
   @overload
   def canonicalize(self, device: DeviceLike | None) -> DeviceLike: ...
   def canonicalize(self, device: DeviceLike | None) -> DeviceLike:
-    """The one way to write a device: "cpu:0" and "CPU" are "CPU", "CUDA" is "NV", None is the default. Raises
-    DeviceError for unknown names.
+    """Return the canonical name of a device. Raises DeviceError for unknown names.
 
-    A tuple or list names several devices, each once, for a tensor that they share; of one device it is that device.
+    "cpu:0" and "CPU" become "CPU", "CUDA" becomes "NV", None becomes the default. A tuple or list names several
+    devices, each once, that share a tensor. A tuple of one device becomes that device.
     """
     if device is None: return self.DEFAULT
     if type(device) is str and device in self._opened: return device
@@ -347,7 +353,7 @@ class _Devices:
     if f"{name}:{way}" in DRIVERS: name, ordinal = f"{name}:{way}", number
     if name not in DRIVERS:
       for module in filter(None, str(PLUGINS).split(",")):
-        try: importlib.import_module(module.strip())  # they register theirs
+        try: importlib.import_module(module.strip())  # plugins register their devices on import
         except ImportError as error:
           raise ConfigError(f"PLUGINS={str(PLUGINS)!r}: importing {module.strip()!r} failed: {error}; "
                             "name modules that PYTHONPATH reaches") from error
@@ -409,11 +415,11 @@ class _Devices:
     self._default = name
 
   def _tell(self, default: str) -> None:
-    """Say once that a DEV or EMULATE of a Context, or one set after the start, has not changed the default device.
+    """Tell once that a DEV or EMULATE set after the start, or in a Context, has not changed the default device.
 
     Raises as `_choose` does.
     """
-    # DEV says more than EMULATE
+    # DEV takes precedence over EMULATE.
     if (DEV.value, EMULATE.value) == self._settings or DEV.value and DEV.value == self._settings[0]: return
     wanted, variable = (self.canonicalize(DEV.value), DEV) if DEV.value else (_emulated(EMULATE.value), EMULATE)
     line = f"{variable.key}={variable.value} was set after the start, so what names no device is on {default}"
@@ -442,7 +448,7 @@ class _Devices:
     raise DeviceError("no device opens: " + "; ".join(f"{name}: {reason}" for name, reason in self.refused.items()))
 
   def get_available_devices(self) -> Iterator[str]:
-    """Names of the devices that open here. Why others do not is in `refused`."""
+    """Yield the names of the devices that open here. `refused` has the reasons of the others."""
     for name in DRIVERS:
       try: self[name]
       except DeviceError: continue
@@ -455,7 +461,7 @@ class _Devices:
       if found is not None: found.close()
 
 def _emulated(card: str) -> str | None:
-  """The device that drives a virtual card; None without one. Raises ConfigError."""
+  """Return the device that drives a virtual card; None without a card. Raises ConfigError."""
   if not card: return None
   found = next((name for begin, name in EMULATED.items() if card.startswith(begin)), None)
   if found is None:
@@ -463,7 +469,7 @@ def _emulated(card: str) -> str | None:
   return found
 
 def _canonical_path(device: str) -> str:
-  """The name of a file's device, whatever the working folder. Raises DeviceError for one without a path."""
+  """Return the name of a file's device with an absolute path. Raises DeviceError if there is no path."""
   path = device[len(DISK) + 1:]
   if not path: raise DeviceError("the device of a file is named with its path: DISK:/path/to/file")
   return f"{DISK}:{os.path.abspath(path)}"

@@ -1,8 +1,8 @@
-"""The device interface: what a driver provides, and what it inherits. A driver's `open` returns a `Compiled`.
+"""The device interface: classes that drivers implement. A driver's `open` returns a `Compiled`.
 
 Drivers subclass `Compiled`, which runs programs, and `Allocator` or `LRUAllocator`, which hand out memory
-(docs/new-accelerator.md). Every device is a queue: `submit` runs launches in order, `record` prepares them so that one
-call replays all. Buffers, which own the memory, are in device.py, which also exports these names.
+(docs/new-accelerator.md). Every device is a queue: `submit` runs launches in order, and `record` prepares launches so
+that one call replays all. Buffers, which own the memory, are in device.py, which also exports these names.
 """
 from __future__ import annotations
 import atexit
@@ -26,9 +26,10 @@ if TYPE_CHECKING: from tinyhw.device import Buffer
 class Launch(NamedTuple):
   """One kernel to run: a handle from `load`, opaque buffers, ints, and the number of work items.
 
-  small: a few microseconds of work at most; sharing it among workers would cost more than it gains. written: positions
-  of the buffers that it stores to, so that a device may run launches at the same time that do not need each other;
-  None: any of them. line: where the program wants it, for errors.
+  small: the kernel works for a few microseconds at most, so sharing it among workers would cost more than it gains.
+  written: positions of the buffers that it stores to; None: any of them. A device may run independent launches at the
+  same time.
+  line: the source line of the program that wants it, for errors.
   """
   program: Any
   buffers: Sequence[Any]
@@ -41,7 +42,7 @@ class Launch(NamedTuple):
 class Recording(Protocol):
   """Launches prepared for replay.
 
-  Keeps its programs alive, not its buffers. One may have `submit_timed`, as drivers/cpu/launch.py has.
+  Keeps its programs alive, but not its buffers. A Recording may have `submit_timed`, as drivers/cpu/launch.py does.
   """
   def patch(self, launch: int, position: int, value: Any) -> None:
     """Replace argument `position` (buffers first, then variables) of launch number `launch` by an opaque buffer or an
@@ -52,7 +53,7 @@ class Recording(Protocol):
     """Run all launches."""
 
 class Kept:
-  """Launches kept as they are: the Recording of a device that has nothing better."""
+  """The default Recording: a copy of the launches, which `submit` runs."""
   def __init__(self, device: Compiled, launches: Sequence[Launch]):
     self.device = device
     self.launches = [launch._replace(buffers=list(launch.buffers), variables=list(launch.variables))
@@ -70,18 +71,19 @@ class Kept:
   def submit(self) -> None: self.device.submit(self.launches)
 
   def submit_timed(self) -> list[tuple[int, int]]:
-    """Run them one by one; when each began and ended, in nanoseconds of time.perf_counter_ns."""
+    """Run them one by one. Return the start and end of each, in nanoseconds of time.perf_counter_ns."""
     return self.device.submit_timed(self.launches)
 
 class Compiled:
-  """An opened device. arch says what its compiler must emit: "x86_64:avx2", "c", "python".
+  """An opened device. arch names the target of its compiler: "x86_64:avx2", "c", "python".
 
-  renderers: the names of such architectures that it takes, best first; arch is the first of them unless it is given.
-  runtime: makes of Code what `load` gives; `submit` calls it with opaque buffers, variables, and the first and last
-  work item. graph: makes the Recording of launches, from the device and them. Subclasses override `load`, `submit` and
-  `record` instead where they have their own ways.
+  renderers: all archs that the device takes, best first. arch defaults to the first of them.
+  runtime: makes from Code the handle that `load` returns. `submit` calls the handle with opaque buffers, variables, and
+  the first and last work item.
+  graph: makes a Recording from the device and launches.
+  Subclasses may override `load`, `submit` and `record` instead.
   """
-  some_asynchronous = False     # was such a device ever opened?
+  some_asynchronous = False     # was an asynchronous device ever opened?
 
   def __init__(self, device: str, allocator: Allocator, renderers: Sequence[str] = (),
                runtime: Callable[[Any], Any] | None = None,
@@ -94,24 +96,24 @@ class Compiled:
     if self.arch not in self.renderers:
       raise ArgumentError(f"device {device}: arch {self.arch!r} is none of its renderers {self.renderers}")
     self.runtime, self.graph = runtime, graph
-    self.kernels: dict[Any, Any] = {}  # what the engine has loaded here, by its own keys; gone when the device closes
+    self.kernels: dict[Any, Any] = {}  # kernels that the engine has loaded here, by the engine's keys; cleared on close
     Compiled.some_asynchronous = Compiled.some_asynchronous or self.is_asynchronous
     _open.add(self)
 
   def load(self, code: Any) -> Any:
-    """A handle for Launch, from Code. The program is unloaded when the handle is garbage."""
+    """Return a handle for Launch, from Code. The program is unloaded when the handle is garbage."""
     if self.runtime is None: raise NotImplementedError
     return self.runtime(code)
   def load_all(self, codes: Sequence[Any]) -> list[Any]:
-    """Handles for the kernels of a schedule, as `load` gives them: for devices that take less time for many at once."""
+    """Return the handles of a schedule's kernels. Devices override it if loading many at once takes less time."""
     return [self.load(code) for code in codes]
   def submit(self, launches: Sequence[Launch]) -> None:
     """Run launches in order. Their memory may be read after `synchronize`."""
     for launch in launches: launch.program(launch.buffers, launch.variables, 0, launch.grid)
   def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
-    """Run launches one by one; when each began and ended, in nanoseconds of time.perf_counter_ns.
+    """Run launches one by one. Return the start and end of each, in nanoseconds of time.perf_counter_ns.
 
-    By the device's clock, where it has one.
+    Times come from the device's clock, where it has one.
     """
     times = [time.perf_counter_ns()]
     for launch in launches:
@@ -120,17 +122,17 @@ class Compiled:
       times.append(time.perf_counter_ns())
     return list(zip(times, times[1:]))
   def record(self, launches: Sequence[Launch]) -> Recording:
-    """Launches as one object, which runs all of them with one call."""
+    """Return the launches as one object, which runs all of them with one call."""
     return (self.graph or Kept)(self, launches)
   def program(self, code: Any) -> Callable[..., None]:
-    """Code as a function of Buffers: f(out, a, b, variables=(), grid=1) runs it, and returns when it is done."""
+    """Return Code as a function of Buffers. f(out, a, b, variables=(), grid=1) runs it and returns when it is done."""
     handle = self.load(code)
     def run(*buffers: Buffer, variables: Sequence[int] = (), grid: int = 1) -> None:
       self.submit([Launch(handle, [b.get_buf() for b in buffers], variables, grid)])
       self.synchronize()
     return run
   def synchronize(self) -> None:
-    """Return when all that was submitted is done."""
+    """Return when all submitted work is done."""
   @property
   def is_asynchronous(self) -> bool:
     """May `submit` return before the work is done?"""
@@ -138,11 +140,12 @@ class Compiled:
   def rest(self) -> None:
     """Let native threads end; they start again when needed."""
   def before_fork(self) -> None:
-    """The process is about to be copied, without its other threads: come to rest."""
+    """Come to rest, since the process is about to be copied without its other threads."""
   def after_fork(self, in_child: bool) -> None:
-    """It was copied.
+    """Go on after the process was copied.
 
-    A device's own locks may be held by threads that the child has not; those of `kept_in_forks` are free.
+    In the child, a device's own locks may be held by threads that do not exist there. Locks of `kept_in_forks` are
+    free.
     """
   def close(self) -> None:
     """Stop what runs and give memory back.
@@ -152,7 +155,7 @@ class Compiled:
     self.kernels.clear()
     _open.discard(self)
   def facts(self) -> dict[str, Any]:
-    """What `doctor` prints about this device."""
+    """Return the properties of this device that `doctor` prints."""
     return {"arch": self.arch}
 
   @property
@@ -163,32 +166,32 @@ class Compiled:
   def __repr__(self) -> str: return f"<{type(self).__name__} {self.name} {self.arch}>"
 
 class Compiler:
-  """Makes code of source: subclasses say how in `compile`. cachekey: the table of the disk cache where `compile_cached`
-  keeps results; None: none.
+  """Compiles source to code: subclasses implement `compile`.
 
-  What the engine compiles itself it keeps by kernel (engine/run/compile.py); this is for those who have source.
+  cachekey: the table of the disk cache where `compile_cached` keeps results; None: results are not kept. The engine
+  does not use this class: it caches its own code by kernel (engine/run/compile.py).
   """
   def __init__(self, cachekey: str | None = None): self.cachekey = cachekey
 
   def compile(self, src: str) -> bytes:
-    """The code of a source. Raises CompileError."""
+    """Return the code of a source. Raises CompileError."""
     return src.encode()
 
   def compile_cached(self, src: str) -> bytes:
-    """The same, from the disk cache where it was compiled before."""
+    """Return the code of a source, from the disk cache if it was compiled before."""
     if self.cachekey is None: return self.compile(src)
     found: bytes | None = diskcache_get(self.cachekey, src)
     return diskcache_put(self.cachekey, src, self.compile(src)) if found is None else found
 
   def disassemble(self, lib: bytes) -> str:
-    """Code as text."""
+    """Return code as text."""
     raise ArgumentError(f"{type(self).__name__} has no disassembler")
 
-_open: weakref.WeakSet[Compiled] = weakref.WeakSet()  # all devices in use, also those that were opened without `Device`
+_open: weakref.WeakSet[Compiled] = weakref.WeakSet()  # all devices in use, including those opened without `Device`
 
 @atexit.register
 def _rest() -> None:
-  """Native threads must end before the interpreter takes its memory down."""
+  """End native threads before the interpreter frees its memory."""
   for device in list(_open): device.rest()
 
 _forking: list[Compiled] = []
@@ -210,23 +213,24 @@ if hasattr(os, "register_at_fork"):
 # **** memory ****
 
 class Returned:
-  """What finalizers give back to the owner of a lock: at once if the lock is free, else when its owner calls `take`.
+  """Resources that finalizers give back to the owner of a lock: at once if the lock is free, else at the owner's next
+  `take`.
 
-  A finalizer runs wherever garbage is collected, under whatever locks its thread holds. If it waited for another one,
-  and the thread that holds that one waited for one of these, both would wait for ever. So finalizers call `put`.
+  A finalizer runs wherever garbage is collected, whatever locks its thread holds. If it waited for another lock, and
+  the thread that holds that lock waited for one of these, both would deadlock. So finalizers call `put`.
   """
   def __init__(self, give: Callable[..., None]):
     self.give, self.waiting = give, collections.deque[tuple[Any, ...]]()
 
   def put(self, lock: threading.RLock, *what: Any) -> None:
-    """give(*what), under the lock, now or later."""
+    """Call give(*what) under the lock, now or later."""
     self.waiting.append(what)
     if lock.acquire(blocking=False):
       try: self.take()
       finally: lock.release()
 
   def take(self) -> None:
-    """Give back what waits. The lock must be held."""
+    """Give back everything that waits. The lock must be held."""
     while self.waiting: self.give(*self.waiting.popleft())
 
 class Allocator:
