@@ -1,3 +1,5 @@
-"""tinygrad's name of `tinyhw.capture.jit`, so that `from tinyhw.engine.jit import TinyJit` works, and captures pickled
-under that name load."""
+"""tinygrad's name of `tinyhw.capture.jit`.
+
+`from tinyhw.engine.jit import TinyJit` works, and captures that were pickled under that name load.
+"""
 from tinyhw.capture.jit import TinyJit as TinyJit

@@ -1,4 +1,4 @@
-"""What each thread has of its own while the engine works for it."""
+"""State of the engine that each thread has for itself."""
 from __future__ import annotations
 import threading
 from collections.abc import Callable
@@ -9,12 +9,15 @@ if TYPE_CHECKING:
   from tinyhw.uop.ops import UOp
 
 class Thread(threading.local):
-  """capture: the capture that gets every step that this thread runs, or None. stored: is told of data that is copied
-  from the host, or None.
-  kernels: gets every kernel that this thread runs, as an expression, or None."""
+  """State of one thread; each field may be None.
+
+  capture: receives every step that this thread runs. stored: called with data that is copied from the host. kernels:
+  receives every kernel that this thread runs, as an expression.
+  """
   capture: Capture | None = None
   kernels: list[UOp] | None = None
   stored: Callable[[Storage, bytes], None] | None = None
-  traced: str | None = None     # the name of the function that `tinyhw.function` runs: inside of it nothing is computed
+  # The name of the function that `tinyhw.function` runs. Inside of it nothing is computed.
+  traced: str | None = None
 
 this_thread = Thread()

@@ -1,7 +1,7 @@
-"""BUFFER nodes and the storage behind them.
+"""BUFFER nodes and their storage.
 
-A BUFFER node names storage in the graph; the `Buffer` hangs on the node (`storage`), so it lives as long as some graph
-mentions it. The storage of a BUFFER on several devices is a `MultiBuffer`.
+A BUFFER node names storage in the graph. The `Buffer` hangs on the node (`storage`), so it lives as long as some graph
+mentions the node. The storage of a BUFFER on several devices is a `MultiBuffer`.
 """
 from __future__ import annotations
 import itertools
@@ -39,51 +39,56 @@ Storage = Buffer | MultiBuffer
 _together: weakref.WeakKeyDictionary[Buffer, weakref.ref[MultiBuffer]] = weakref.WeakKeyDictionary()
 
 def joined(bufs: tuple[Buffer, ...]) -> MultiBuffer:
-  """Memory of one size on several devices, as one: `storage_with` knows that it is."""
+  """Return one storage for memory of one size on several devices. `storage_with` finds it again."""
   made = MultiBuffer(bufs)
   for b in bufs: _together[b] = weakref.ref(made)
   return made
 
 def new_storage(device: DeviceLike, size: int, dtype: DType) -> Storage:
-  """Memory for `size` elements, on each of the devices; not allocated before it is needed."""
+  """Return memory for `size` elements on each of the devices. It is allocated when first needed."""
   if isinstance(device, str): return Buffer(device, size, dtype)
   return joined(tuple([Buffer(d, size, dtype) for d in device]))
 
 def storage_with(buffer: Buffer) -> Storage:
-  """The storage that a Buffer is, or is a part of."""
+  """Return the storage that a Buffer is, or is a part of."""
   reference = _together.get(buffer)
   whole = None if reference is None else reference()
   return buffer if whole is None else whole
 
 def buffers_in(storage: Storage) -> tuple[Buffer, ...]:
-  """The Buffers of which storage consists, in the order of its devices."""
+  """Return the Buffers of a storage, in the order of its devices."""
   return (storage,) if isinstance(storage, Buffer) else storage.bufs
 
 def new_buffer(device: DeviceLike, size: int, dtype: DType, storage: Storage | None = None) -> UOp:
-  """A BUFFER node for `size` elements on a device, or on each of several; its Buffers are not allocated before they
-  are needed."""
+  """Return a BUFFER node for `size` elements on a device, or on each of several.
+
+  Its Buffers are allocated when first needed.
+  """
   place = Device.canonicalize(device)
   node = UOp(Ops.BUFFER, dtype, (), (next(_numbers), place, size))
   node.storage = new_storage(place, size, dtype) if storage is None else storage
   return node
 
 def multi(node: UOp, shape: tuple[sint, ...], axis: int | None) -> UOp:
-  """The tensor whose parts, of one shape, are in a BUFFER on several devices: along an axis, or the same on each."""
+  """Return the tensor over a BUFFER on several devices, whose parts have one shape.
+
+  The parts lie along an axis, or each device has the same contents.
+  """
   part = node if node.shape == shape else UOp(Ops.RESHAPE, node.dtype, (node, *to_indices(shape)))
   return UOp(Ops.MULTI, node.dtype, (part,), axis)
 
 def next_number() -> int:
-  """A number that is greater than that of each BUFFER node there is, and smaller than those of all that will be."""
+  """Return a number greater than that of each existing BUFFER node, and smaller than those of all later ones."""
   return next(_numbers)
 
 def renewed(node: UOp) -> UOp:
-  """A BUFFER node of its own for the same storage."""
+  """Return a new BUFFER node for the same storage."""
   node_again = UOp(Ops.BUFFER, node.dtype, (), (next(_numbers), *node.arg[1:]))
   node_again.storage = node.storage
   return node_again
 
 def buffer_of(node: UOp) -> Any:
-  """The Buffer, or MultiBuffer, behind a BUFFER node.
+  """Return the Buffer, or MultiBuffer, of a BUFFER node.
 
   Raises UnknownValueError for a state of it that has been overwritten (writes.py).
   """
@@ -95,17 +100,17 @@ def buffer_of(node: UOp) -> Any:
                             "(docs/threads.md, section 3)")
   return node.storage
 
-# ***** where memory is *****
+# ***** addresses *****
 
 def overlap(a: Buffer, b: Buffer) -> bool:
-  """Do two Buffers have bytes in common: of one memory, be it that of another library, or of one file?"""
+  """Do two Buffers have bytes in common: in one memory, even that of another library, or in one file?"""
   if a is b: return True
   here, there = place_of(a), place_of(b)
   return (here is not None and there is not None and here[0] == there[0] and here[1] < there[1] + b.nbytes
           and there[1] < here[1] + a.nbytes)
 
 def place_of(buffer: Buffer) -> tuple[object, int] | None:
-  """A space of addresses, and the first of a Buffer there. None without memory."""
+  """Return the address space of a Buffer and its first address there; None without memory."""
   if buffer._buf is None or not buffer.nbytes: return None
   if buffer.allocator.lasting: return buffer.device, buffer.offset
   options, seen = buffer.base.options, buffer.allocator.as_memoryview(buffer._buf)

@@ -1,9 +1,8 @@
-"""Tensors in files: which bytes of its file a node wants, and what is left to be done with them where they are copied
-to.
+"""Tensors in files: the bytes of a file that a node needs, and the movements to apply to the copy.
 
-A tensor on DISK is a chain of movements over a BUFFER. `resolve` goes up the chain as long as what it stands for lies
-in the file in one piece; the rest of the chain (a transpose, every second column) is applied to the copy. Nothing is
-computed on DISK.
+A tensor on DISK is a chain of movements over a BUFFER. `resolve` goes up the chain as long as the result is contiguous
+in the file. The rest of the chain (a transpose, every second column) is applied to the copy. Nothing is computed on
+DISK.
 """
 from __future__ import annotations
 import math
@@ -19,7 +18,8 @@ from tinyhw.uop.ops import UOp, sint, to_indices
 _TRANSPARENT = frozenset({Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH})
 
 class Piece(NamedTuple):
-  """`size` elements from element `begin` on of a BUFFER, in a shape; and the movements that follow, innermost first."""
+  """`size` elements of a BUFFER from element `begin` on, their shape, and the movements that follow, innermost
+  first."""
   node: UOp
   begin: int
   size: int
@@ -27,19 +27,19 @@ class Piece(NamedTuple):
   rest: list[UOp]
 
   def on(self, storage: UOp) -> UOp:
-    """The value of the chain, given the elements of the piece as a vector."""
+    """Return the value of the chain, given the elements of the piece as a vector."""
     value = UOp(Ops.RESHAPE, storage.dtype, (storage, *to_indices(self.shape)))
     for movement in self.rest:
       value = UOp(movement.op, storage.dtype, (value, *movement.src[1:]), movement.arg, movement.tag)
     return value
 
 def refusal(device: DeviceLike | None, what: str) -> DeviceError:
-  """The error of something that only devices that compute can do."""
+  """Return the error for an operation that only computing devices support."""
   return DeviceError(f"{what} cannot run on {device}, which keeps a file and computes nothing; move the tensor first, "
                      f"with .to(None) or .to(\"CPU\")")
 
 def resolve(u: UOp) -> Piece:
-  """The piece of its file that a node on DISK wants. Raises DeviceError if something is computed there."""
+  """Return the piece of its file that a node on DISK needs. Raises DeviceError if the node computes something."""
   chain: list[UOp] = []
   while u.op is not Ops.BUFFER:
     if u.op in GroupOp.Movement: chain.append(u)
@@ -56,10 +56,9 @@ def resolve(u: UOp) -> Piece:
   return piece
 
 def _shrunk(piece: Piece, movement: UOp) -> Piece | None:
-  """What a SHRINK leaves, as far as it is one piece: single places along the leading axes, and a part of the one after;
-  the rest stays to be done.
+  """Return the contiguous part that a SHRINK selects, and the rest of the SHRINK. None if there is no such part.
 
-  None if there is no such part.
+  Contiguous are single indices along the leading axes, and a range of the next axis.
   """
   bounds = [(b, e, n) for (b, e), n in zip(movement.pairs, piece.shape)]
   if not all(isinstance(x, int) for bound in bounds for x in bound): return None
@@ -80,25 +79,27 @@ def _shrunk(piece: Piece, movement: UOp) -> Piece | None:
   return Piece(piece.node, piece.begin + begin, size, tuple(shape), rest)
 
 def view_of(piece: Piece) -> Buffer:
-  """The piece as a Buffer, a view of the whole file."""
+  """Return the piece as a Buffer, a view of the whole file."""
   whole = buffer_of(piece.node)
   return whole.view(piece.size, piece.node.dtype,
                     piece.begin * piece.node.dtype.itemsize)  # type: ignore[no-any-return]  # a Buffer
 
 def piece_node(piece: Piece) -> UOp:
-  """The piece as a BUFFER node; bools as the bytes that they are in the file."""
+  """Return the piece as a BUFFER node. Bools become bytes, as they are in the file."""
   storage = view_of(piece)
   if storage.dtype is dtypes.bool: storage = storage.view(storage.size, dtypes.uint8, 0)
   return new_buffer(piece.node.arg[1], piece.size, storage.dtype, storage=storage)
 
 def truth(value: UOp) -> UOp:
-  """The bools that bytes of a file stand for: any byte but 0 is true, and devices know bools of 0 and 1 only."""
+  """Convert bytes of a file to bools. Any byte but 0 is true, while devices know bools of 0 and 1 only."""
   zero = UOp(Ops.RESHAPE, value.dtype, (UOp.const(value.dtype, 0), *to_indices((1,) * len(value.shape))))
   return UOp(Ops.CMPNE, dtypes.bool, (value, UOp(Ops.EXPAND, value.dtype, (zero, *to_indices(value.shape)))))
 
 def reread(u: UOp, dtype: DType) -> UOp:
-  """The bytes of a piece as elements of another type. Raises DeviceError if they are not in one piece, ShapeError if
-  the last axis has no whole number of new elements."""
+  """Return the bytes of a piece as elements of another type.
+
+  Raises DeviceError if the piece is not contiguous, ShapeError if the last axis has no whole number of new elements.
+  """
   piece = resolve(u)
   if piece.rest: raise refusal(u.device, "a bitcast of what is not in one piece")
   old = piece.node.dtype
@@ -110,7 +111,7 @@ def reread(u: UOp, dtype: DType) -> UOp:
                        "elements")
     shape[-1] = shape[-1] * old.itemsize // dtype.itemsize
   size = piece.size * old.itemsize // dtype.itemsize
-  # so that the file knows of this view
+  # This lets the file know of the view.
   storage = buffer_of(piece.node).view(size, dtype, piece.begin * old.itemsize).ensure_allocated()
   node = new_buffer(piece.node.arg[1], size, dtype, storage=storage)
   return UOp(Ops.RESHAPE, dtype, (node, *to_indices(tuple(shape))))

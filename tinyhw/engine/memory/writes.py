@@ -1,22 +1,19 @@
-"""In-place writes in program order: every value is what it was where the program expressed it.
+"""In-place writes in program order: every value is as it was at the line of the program that expressed it.
 
-A BUFFER's contents change, while nodes are interned and computed when they are wanted. So a BUFFER node stands for one
-state of its memory, and a write does three things (docs/design/writes.md):
-  before  The values that are still alive and were expressed through the old contents (`outdated`) are computed in the
-          schedule that writes, whose
-          kernels are ordered: readers of a state before the write into it.
-  after   The memory gets a new node; the old one is retired (no storage), so that nothing can take the new contents for
-          the old ones. Tensors that look at the memory (movements of it, BITCAST, DETACH) get the new node: they see
-          the write, as views in NumPy do.
-  cut     The values of "before" are buffers from then on, and no longer graphs: gradients do not flow through what was
-          overwritten.
-A write that is not done yet is an ASSIGN in the graph of the tensor that was assigned to. That is enough as long as
-nobody else looks at the memory; where somebody does (`seen_by_others`), `Tensor.assign` writes at once.
+A BUFFER's contents change, but nodes are interned, and are computed later. So a BUFFER node stands for one state of its
+memory, and a write does three things (docs/design/writes.md):
+  before  The schedule that writes also computes `outdated` values: live values that were expressed through the old
+  contents. Its kernels are ordered: readers of a state run before the write into it.
+  after   The memory gets a new node. The old node is retired (it has no storage), so that the new contents are never
+  taken for the old ones. Tensors that look at the memory (movements of it, BITCAST, DETACH) get the new node. They see
+  the write, as views in NumPy do.
+  cut     The values of "before" become buffers and lose their graphs. Gradients do not flow through overwritten memory.
+A pending write is an ASSIGN in the graph of the tensor that was assigned to. That is enough as long as no other tensor
+looks at the memory. If another one does (`seen_by_others`), `Tensor.assign` writes at once.
 
-To find values, views and leaves, every tensor is noted here when it is made (0.15 us). They are sorted later, when the
-first write or backward()
-wants to know: most are dead by then. A write walks the graphs of all values that are alive once: linear in their nodes,
-and nothing where no buffer is written.
+To find values, views and leaves, every tensor is noted here when it is made (0.15 us). Tensors are sorted when the
+first write or backward() needs them: most are dead by then. A write walks the graphs of all live values once. Cost:
+linear in their nodes, and nothing if no buffer is written.
 """
 from __future__ import annotations
 import itertools
@@ -33,75 +30,79 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 class Holder(Protocol):
-  """A Tensor, as it is seen from here."""
+  """The attributes of a Tensor that this module uses."""
   uop: UOp
-  _is_leaf: bool      # made by somebody rather than computed: backward() may find it
+  _is_leaf: bool      # was it made, not computed? Then backward() may find it
   _requires_grad: bool | None
   _alias: Alias | None
-  _thread: int        # that expressed what it is now
+  _thread: int        # the thread that expressed its current value
   def hold(self, u: UOp) -> None:
-    """Take the storage u as what this tensor is."""
+    """Make the storage u the contents of this tensor."""
 
 Reference = weakref.ref["Holder"]
 
 class Alias(NamedTuple):
-  """How a tensor shares a value with others (methods/graph/memory.py): they have one family, by identity, the reference
-  to the first of them.
+  """The value that a tensor shares with others (methods/graph/memory.py). These tensors have one family, identified by
+  the reference to the first of them.
 
-  root: the value of which all of them are movements; of a tensor that has storage a blank of its shape. view: a tensor
-  with storage as movements of root; None where its node is that.
+  root: the value of which all of them are movements. For a tensor that has storage it is a blank of its shape. view:
+  movements of root for a tensor with storage; None if the tensor's node is such a movement already.
   """
   family: Reference
   root: UOp
   view: UOp | None
 
-# what these make of memory is that memory
+# these operations, applied to memory, give memory
 _LOOKS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND, Ops.DETACH, Ops.MULTI, Ops.BITCAST})
-MAYBE_MEMORY = _LOOKS | {Ops.BUFFER, Ops.ASSIGN, Ops.PAD}     # nodes of other operations are values
-ROOM = "room"   # the tag of a PAD whose zeros are cut off again, as a slice with a step does: it keeps memory memory,
-                # too
+MAYBE_MEMORY = _LOOKS | {Ops.BUFFER, Ops.ASSIGN, Ops.PAD}     # all other operations give values
+# The tag of a PAD whose zeros are cut off again, as a slice with a step does. Such a PAD of memory is memory.
+ROOM = "room"
 _MOST_UNSORTED = 1 << 14
 
 _unsorted: list[Reference] = []
-_values: list[Reference] = []       # tensors that have to be computed, or have an ASSIGN that was not done
-_leaves: dict[int, Reference] = {}  # by the identity of the reference, of which each tensor has one
-_marked: dict[int, Reference] = {}  # of these, those with requires_grad=True, when they were noted
+_values: list[Reference] = []       # tensors to compute, or with a pending ASSIGN
+_leaves: dict[int, Reference] = {}  # by the identity of each tensor's one reference
+_marked: dict[int, Reference] = {}  # leaves that had requires_grad=True when they were noted
 _families: dict[int, list[Reference]] = {}  # views of values, by the identity of their family
 _kept_families = 0
-lost: weakref.WeakSet[UOp] = weakref.WeakSet()      # BUFFERs of values whose graphs are gone, since what they read was
-                                                    # overwritten
+# BUFFERs of values whose graphs are gone because their operands were overwritten
+lost: weakref.WeakSet[UOp] = weakref.WeakSet()
 # values that do not depend on storage
 _strangers: weakref.WeakKeyDictionary[Storage, weakref.WeakSet[UOp]] = weakref.WeakKeyDictionary()
-_kept = 0                           # how many of _values were alive when last counted
+_kept = 0                           # live _values at the last count
 _kept_leaves = 0
 _tags = itertools.count(1)
 
 def fresh_tag() -> int:
-  """A tag that makes a node unlike all others."""
+  """Return a tag that makes a node differ from all others."""
   return next(_tags)
 
 def unique(u: UOp) -> UOp:
-  """A copy of u that is no other node's equal, so that it gets storage of its own."""
+  """Return a copy of u that equals no other node, so that it gets storage of its own."""
   return UOp(Ops.CONTIGUOUS, u.dtype, (u,), None, fresh_tag())
 
 def assigned(target: UOp, value: UOp) -> UOp:
-  """An ASSIGN, unlike any other: done twice, it does something twice."""
+  """Return a unique ASSIGN. An ASSIGN that is done twice has two effects, so none may equal another."""
   found = UOp(Ops.ASSIGN, target.dtype, (target, value), None, fresh_tag())
   if this_thread.capture is not None: this_thread.capture.assigns.add(found)
   return found
 
-# ***** who is alive *****
+# ***** live tensors *****
 
 def note(holder: Holder) -> None:
-  """To be called when a tensor is made, when it becomes a leaf, and when what it holds changes from a value to
-  storage, or by an ASSIGN."""
+  """Note a tensor.
+
+  Call it when a tensor is made, when it becomes a leaf, and when an ASSIGN changes it or its value becomes storage.
+  """
   holder._thread = get_ident()
   _unsorted.append(weakref.ref(holder))
   if len(_unsorted) > _MOST_UNSORTED: sort()
 
 def sort() -> None:
-  """Sort the tensors that were noted since the last time: views to their Buffers or families, values to _values,
-  leaves to _leaves."""
+  """Sort the tensors noted since the last call.
+
+  Views go to their Buffers or families, values to _values, leaves to _leaves.
+  """
   global _kept, _kept_leaves, _kept_families
   with lock:
     taken = _unsorted[:]
@@ -127,13 +128,13 @@ def sort() -> None:
       _kept_families = len(_families)
 
 def leaves() -> list[Holder]:
-  """The living tensors that were made rather than computed."""
+  """Return the live tensors that were made, not computed."""
   with lock:
     sort()
     return _living_leaves()
 
 def sharers(alias: Alias) -> list[Holder]:
-  """The living tensors that share a value, in the order of their making."""
+  """Return the live tensors that share a value, in creation order."""
   with lock:
     sort()
     found: dict[int, tuple[Reference, Holder]] = {}
@@ -145,7 +146,7 @@ def sharers(alias: Alias) -> list[Holder]:
     return [holder for _, holder in found.values()]
 
 def leave(holder: Holder) -> None:
-  """Let a tensor share its value with others no more. The family of those is another one if it was the first."""
+  """Take a tensor out of the family that shares its value. If it was the first, the family gets a new identity."""
   with lock:
     alias, holder._alias = holder._alias, None
     if alias is None or alias.family() is not holder: return
@@ -157,7 +158,7 @@ def leave(holder: Holder) -> None:
     if references: _families[id(references[0])] = references
 
 def marked() -> list[Holder]:
-  """The living tensors with requires_grad=True. To be called after sort()."""
+  """Return the live tensors with requires_grad=True. Call sort() first."""
   found = {key: (reference, holder) for key, reference in _marked.items() if (holder := reference()) is not None
            and holder._requires_grad}
   for key in _marked.keys() - found.keys(): del _marked[key]
@@ -173,37 +174,37 @@ def _living_leaves() -> list[Holder]:
   return [holder for _, holder in found]
 
 def values() -> dict[int, tuple[Reference, UOp]]:
-  """The living tensors that have to be computed, and their nodes, by the identity of the reference."""
+  """Return the live tensors that have yet to be computed, and their nodes, by the identity of the reference."""
   with lock:
     sort()
     return {id(r): (r, holder.uop) for r in _values if (holder := r()) is not None}
 
 def is_own(holder: Holder) -> bool:
-  """Did this thread express what a tensor is now?
+  """Did this thread express the current value of a tensor?
 
-  Then what waits there is its own: other threads do it where they need it, and nowhere else.
+  Then this thread does its pending writes. Other threads do these only where they need the value.
   """
   return holder._thread == get_ident()
 
 def waiting_writes() -> list[UOp]:
-  """The last ASSIGNs, not done yet, of the living tensors: those that this thread expressed."""
+  """Return the last pending ASSIGNs of the live tensors that this thread expressed."""
   with lock:
     found = [u for reference, u in values().values() if memory_of(u)[1] and (holder := reference()) is not None
              and is_own(holder)]
     return list(dict.fromkeys(map(assign_of, found)))
 
 def assign_of(u: UOp) -> UOp:
-  """The ASSIGN that u looks at."""
+  """Return the ASSIGN that u looks at."""
   while u.op is not Ops.ASSIGN: u = u.src[0]
   return u
 
 def is_room(u: UOp) -> bool:
-  """Is u a PAD of which nothing but its source is read?"""
+  """Is u a PAD of which only the elements of its source are read?"""
   return u.op is Ops.PAD and u.tag == ROOM
 
 def memory_of(u: UOp) -> tuple[UOp | None, bool]:
-  """The BUFFER node of the memory that u looks at, or None if u is a value; is there an ASSIGN on the way that was not
-  done?"""
+  """Return the BUFFER node of the memory that u looks at, or None if u is a value; and whether a pending ASSIGN is on
+  the way."""
   pending = False
   while u.op is not Ops.BUFFER:
     if u.op is Ops.ASSIGN:
@@ -219,7 +220,7 @@ def is_detached(u: UOp) -> bool:
   return u.op is Ops.DETACH
 
 def viewers(buffer: Storage) -> list[Holder]:
-  """The living tensors that look at a Buffer."""
+  """Return the live tensors that look at a Buffer."""
   with lock:
     sort()
     found: dict[int, tuple[Reference, Holder]] = {}
@@ -232,7 +233,7 @@ def viewers(buffer: Storage) -> list[Holder]:
     return [holder for _, holder in found.values()]
 
 def node_over(storage: Storage) -> UOp:
-  """The BUFFER node with which tensors look at storage; a new one where there is none."""
+  """Return the BUFFER node through which tensors look at storage; a new one if there is none."""
   with lock:
     found = [node for holder in viewers(storage) for node, pending in (memory_of(holder.uop),) if not pending]
     return (new_buffer(storage.device, storage.size, storage.dtype, storage) if not found or found[0] is None
@@ -246,40 +247,40 @@ def seen_by_others(holder: Holder) -> bool:
 # ***** a write *****
 
 def is_retired(held: UOp) -> bool:
-  """Was the storage that a node was computed into written since? held: the node's `realized`."""
+  """Was the storage of a computed node written since? held: the node's `realized`."""
   node = memory_of(held)[0]
   return node is not None and node.storage is None
 
 def base_of(assign: UOp) -> UOp:
-  """The BUFFER that an ASSIGN writes into."""
+  """Return the BUFFER that an ASSIGN writes into."""
   node = memory_of(assign)[0]
   assert node is not None, f"an ASSIGN into no storage: {assign}"
   return node
 
 class Write:
-  """What ASSIGNs do together: the Buffers they write, and the states that are gone afterwards.
+  """A group of ASSIGNs that run together: the Buffers that they write, and the states that they end.
 
-  assigns: nodes of the graph, not done yet. others: Buffers that are written by other means, and have to be given to
-  `overwrite` afterwards.
+  assigns: pending nodes of the graph. others: Buffers that are written by other means. Pass these to `overwrite`
+  afterwards.
   """
   def __init__(self, assigns: Iterable[UOp], others: Iterable[Storage] = ()):
     self.assigns = list(assigns)
     self.nodes = {base_of(u): None for u in self.assigns}
     self.buffers = {id(buffer_of(node)) for node in self.nodes} | {id(b) for b in others}
-    # states that another of these ASSIGNs overwrites
+    # states that another ASSIGN of the group overwrites
     self.between = {u for assign in self.assigns for u in _assigns_below(assign.src[0])}
 
   def outdated(self) -> list[tuple[Reference, Holder]]:
-    """The living tensors whose graph, or the storage it was computed into, is of a state that is gone afterwards; in
-    the order of their making."""
+    """Return the live tensors whose graph, or computed storage, uses a state that this write ends; in creation
+    order."""
     only = next(iter(self.nodes)).storage if len(self.nodes) == len(self.buffers) == 1 else None
     return outdated(self.buffers, {u: u in self.between for u in self.assigns}, only)
 
   def finish(self, note: Callable[[Write, dict[UOp, UOp], list[tuple[UOp, Holder]]], None]) -> None:
-    """Retire the nodes of the old states; done ASSIGNs and all that look at the memory get the new ones.
+    """Retire the nodes of the old states. Done ASSIGNs, and all tensors that look at the memory, get the new nodes.
 
-    note: called before, with the new nodes by old ones, and who looks at the old ones, where a tensor with
-    requires_grad=True may be alive.
+    note: called first if a tensor with requires_grad=True may be alive. Its arguments are the new nodes by old ones,
+    and the tensors that look at the old ones.
     """
     changes = {node: renewed(node) for node in self.nodes}
     chains = [(u, memory_of(u)[0]) for u in self.assigns]
@@ -304,10 +305,9 @@ def overwrite(buffers: Iterable[Storage]) -> None:
     if new is not None: old.storage = None
 
 def forget(buffer: Storage) -> None:
-  """Let the living values that are computed from the memory of a Buffer be computed again when they are wanted: others
-  have written it.
+  """Let the live values that depend on the memory of a Buffer be computed again, since foreign code has written it.
 
-  Other Buffers may be over that memory, too, also in part.
+  Other Buffers may overlap that memory, too.
   """
   with lock:
     roots, found, reads = [u for _, u in values().values()], dict[UOp, bool](), dict[UOp, bool]()
@@ -320,7 +320,7 @@ def forget(buffer: Storage) -> None:
       if depends and u.op is not Ops.BUFFER and u.op is not Ops.ASSIGN: u.realized = None
 
 def _assigns_below(u: UOp) -> list[UOp]:
-  """The ASSIGNs under a target that are not done yet."""
+  """Return the pending ASSIGNs under a target."""
   found = []
   while u.op is not Ops.BUFFER and u.realized is None:
     if u.op is Ops.ASSIGN: found.append(u)
@@ -328,7 +328,7 @@ def _assigns_below(u: UOp) -> list[UOp]:
   return found
 
 def rebased(u: UOp, node: UOp) -> UOp:
-  """What looks at memory, over the memory's new node, and without the ASSIGNs on the way."""
+  """Return a view of memory over the memory's new node, without the ASSIGNs on the way."""
   chain: list[UOp] = []
   while u.op is not Ops.BUFFER:
     if u.op is Ops.ASSIGN: u = u.src[0] if u.realized is None else u.realized
@@ -340,11 +340,12 @@ def rebased(u: UOp, node: UOp) -> UOp:
 
 def outdated(buffers: set[int], assigns: dict[UOp, bool],
              only: Storage | None = None) -> list[tuple[Reference, Holder]]:
-  """The living values that depend on Buffers (by id) or on ASSIGNs that are marked with True. Those marked with False
-  end the search.
+  """Return the live values that depend on Buffers (by id), or on ASSIGNs that are marked with True. ASSIGNs marked with
+  False end the search.
 
-  only: the one storage that is written, if it is one. What does not depend on it never will, and is not walked again by
-  its next write: so many writes beside many values that are none of its cost 0.5 us each, not a walk.
+  only: the storage that is written, if there is just one. A value that does not depend on it never will, so the next
+  write of that storage does not walk the value again. Many writes next to many independent values cost 0.5 us each
+  instead of a walk.
   """
   global _kept
   with lock:
@@ -369,9 +370,9 @@ def outdated(buffers: set[int], assigns: dict[UOp, bool],
     return found
 
 def _reads(root: UOp, reads: dict[UOp, bool], buffers: set[int]) -> bool:
-  """Does root depend on one of the Buffers? reads: what is known of nodes, added to.
+  """Does root depend on one of the Buffers? reads: known answers of nodes, which the call extends.
 
-  None stands above a node whose sources are known.
+  On the stack, None precedes a node whose sources are known.
   """
   stack: list[UOp | None] = [root]
   while stack:

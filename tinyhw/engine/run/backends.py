@@ -1,10 +1,10 @@
-"""Which module makes Code for which architecture (the first part of a device's `arch`): the ISAs of the registry, and
-renderers of source."""
+"""The modules that compile to Code, by the first part of a device's `arch`: the ISAs of the registry, and renderers of
+source."""
 from collections import ChainMap
 
 from tinyhw.isa import TARGETS
 
-BACKENDS = ChainMap(TARGETS, {  # so that what registers later is found too
+BACKENDS = ChainMap(TARGETS, {  # a view of TARGETS, so that later registrations are found
   "c": "tinyhw.codegen.render.targets",
   "python": "tinyhw.codegen.render.targets",
 })

@@ -1,9 +1,8 @@
-"""From a kernel's expression to something a device can launch: optimise, lower, select or render, load. Each result is
-kept.
+"""Compile and load kernels: optimise an expression, lower it, select or render, load. Each result is kept.
 
-Each open device keeps its runners by expression (expressions are interned, so finding one is a dict look-up). On disk
-`Code` is found by the digest of the expression, the target and the compiler's own files (version.py); an entry that is
-damaged, or of another key, is a miss.
+Each open device keeps its runners by expression. Expressions are interned, so finding one is a dict look-up. The disk
+cache keeps `Code` by the digest of the expression, the target and the compiler's own files (version.py). An entry that
+is damaged, or has another key, is a miss.
 """
 from __future__ import annotations
 import dataclasses
@@ -26,18 +25,17 @@ from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, sint
 if TYPE_CHECKING: from tinyhw.machine.ir.target import Capabilities
 
-MOST_KERNELS = 4096      # loaded ones that a device keeps: 60 MB, where one takes 14 KB
+MOST_KERNELS = 4096      # loaded kernels that a device keeps: 60 MB at 14 KB each
 SMALL_OPERATIONS, SMALL_BYTES = 1 << 17, 1 << 16
 ALLOWED = (ALLOW_TF32, ALLOW_FP8_SUMS) # variables that allow units of `Capabilities.less_exact`
-MEASURED = ("threads", "cache_bytes", "local_bytes")  # fields of Capabilities that a device finds out itself, where it
-                                                      # can
+# Fields of Capabilities that a device measures itself, if it can.
+MEASURED = ("threads", "cache_bytes", "local_bytes")
 
 class Runner(NamedTuple):
-  """A loaded kernel. slots: which of the kernel's buffers it takes, in argument order; written: positions among them
-  that it stores to.
+  """A loaded kernel. grid, operations and bytes_moved may be expressions of the variables.
 
-  variables: names, in argument order, after the buffers. grid, operations and bytes_moved may be expressions of the
-  variables.
+  slots: the kernel's buffers that it takes, in argument order. written: positions among them that it stores to.
+  variables: names, in argument order, after the buffers.
   """
   program: Any
   name: str
@@ -51,12 +49,12 @@ class Runner(NamedTuple):
 
   @property
   def small(self) -> bool:
-    """Is this a few microseconds of work? Then it is not worth sharing among workers."""
+    """Does it take a few microseconds at most? Then sharing it among workers does not pay."""
     if isinstance(self.operations, UOp) or isinstance(self.bytes_moved, UOp): return False
     return self.operations < SMALL_OPERATIONS and self.bytes_moved < SMALL_BYTES
 
 class Compiled(NamedTuple):
-  """What the disk cache keeps of a kernel."""
+  """An entry of the disk cache for a kernel."""
   code: Code
   slots: tuple[int, ...]
   written: tuple[int, ...]
@@ -65,11 +63,13 @@ class Compiled(NamedTuple):
   operations: sint
   bytes_moved: sint
 
-_loaded_for: set[str] = set()  # architectures that a kernel was compiled for
+_loaded_for: set[str] = set()  # architectures that kernels were compiled for
 
 def kernel_name(sink: UOp) -> str:
-  """A name from what a kernel does: r or E (it reduces, or not), the number of its stores beyond one, the sizes of its
-  loops; or the one it has."""
+  """Return the kernel's own name, or one made of its contents.
+
+  That is r or E (with or without a reduction), the number of its stores beyond one, and the sizes of its loops.
+  """
   if isinstance(sink.arg, KernelInfo) and sink.arg.name: return sink.arg.name
   loops = sorted((u for u in sink.toposort() if u.op is Ops.RANGE), key=lambda r: r.arg)
   sizes = [str(r.src[0].arg) if r.src[0].op is Ops.CONST else "n" for r in loops]
@@ -77,15 +77,17 @@ def kernel_name(sink: UOp) -> str:
   return "_".join([kind + ("" if len(sink.src) == 1 else str(len(sink.src)))] + sizes)
 
 def value_of(x: sint, variables: dict[str, int]) -> int:
-  """A size or count under values of the variables."""
+  """Return a size or count for given values of the variables."""
   if isinstance(x, int): return x
   replaced = x.substitute({v: v.const_like(variables[v.arg[0]]) for v in x.variables()}).simplify()
   return int(replaced.arg)
 
 def backend(arch: str) -> Any:
-  """The module that turns Programs into Code for an architecture: `capabilities(arch)` and `compile(program, arch) ->
-  Code`. Raises DeviceError."""
-  from tinyhw.engine.run.backends import BACKENDS  # importing tinyhw loads no ISA, nor the list of them
+  """Return the module that compiles Programs to Code for an architecture. Raises DeviceError.
+
+  It has `capabilities(arch)` and `compile(program, arch) -> Code`.
+  """
+  from tinyhw.engine.run.backends import BACKENDS  # hidden: importing tinyhw loads no ISA, nor their list
   kind = arch.partition(":")[0]
   if kind not in BACKENDS:
     raise DeviceError(f"nothing compiles for the architecture {arch!r}; there are {', '.join(BACKENDS)} (the NULL "
@@ -93,35 +95,35 @@ def backend(arch: str) -> Any:
   return importlib.import_module(BACKENDS[kind])
 
 def disk_key(sink: UOp, arch: str, device: str) -> str | None:
-  """What an entry of the disk cache is of: the kernel's digest, and all else that decides what is made of it; None
-  where nothing is kept."""
+  """Return the key of a disk cache entry: the kernel's digest, and all else that affects its Code. None if nothing is
+  kept."""
   if not CACHE: return None
-  from tinyhw.engine.run.version import compiler_version  # only what is kept on disk has a version
+  from tinyhw.engine.run.version import compiler_version  # hidden: only the disk cache needs a version
   version = compiler_version(backend(arch))
   return f"{sink.key.hex()} {arch} {version} {measured(device)} {mode()}" if version else None
 
 def measured(device: str) -> dict[str, Any]:
-  """What code depends on beside its architecture: what the device found out about the machine.
+  """Return the properties that the device measured on this machine, on which code depends besides its architecture.
 
-  Nothing for the name of no device.
+  Empty for the name of no device.
   """
   facts = Device[device].facts() if device else {}
   return {name: facts[name] for name in MEASURED if facts.get(name)}
 
 def capabilities_of(arch: str, device: str) -> Capabilities:
-  """What codegen may ask about an architecture, on the machine of a device."""
+  """Return the Capabilities that codegen uses for an architecture, on the machine of a device."""
   assumed: Capabilities = backend(arch).capabilities(arch)
   return dataclasses.replace(assumed.allowing([variable.key for variable in ALLOWED if variable]), **measured(device))
 
 def mode() -> tuple[int, ...]:
-  """The variables that code depends on, and whether it has been checked; all 0, or False, as usual."""
+  """Return the variables on which code depends, and whether code was verified; 0 or False by default."""
   return NOOPT.value, BEAM.value, not NV_BASES.value, bool(CHECK.value), *[variable.value for variable in ALLOWED]
 
 def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
-  """The kernel as Code for an architecture. The disk cache is asked first unless something is to be shown.
+  """Compile a kernel to Code for an architecture. The disk cache is asked first unless listings are wanted.
 
-  device: the machine it is made for, and whose costs DEBUG=7 shows; without one, the machine is what the architecture's
-  backend assumes.
+  device: the machine for which it compiles, and whose costs DEBUG=7 shows. Without one, the architecture's backend
+  assumes a machine.
   """
   key = disk_key(sink, arch, device) if DEBUG < 3 and not SPEC and not VIZ and not DUMP else None
   if key is not None:
@@ -134,11 +136,11 @@ def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
   return made
 
 def _compile(sink: UOp, arch: str, device: str) -> Compiled:
-  from tinyhw.codegen.kernel.estimate import estimate  # codegen is loaded where something is compiled
+  from tinyhw.codegen.kernel.estimate import estimate  # hidden: codegen is loaded when something is compiled
   from tinyhw.codegen.optimize import optimize
   from tinyhw.codegen.passes import check_dump, lower
   if DEBUG >= 3 or VIZ: from tinyhw.engine.run import show
-  if SPEC: from tinyhw.uop.verify.verify import verify  # 0.6 ms that nobody else needs
+  if SPEC: from tinyhw.uop.verify.verify import verify  # hidden: takes 0.6 ms and only SPEC uses it
   recorder = trace.recorder
   module = backend(arch)
   capabilities = capabilities_of(arch, device)
@@ -151,7 +153,8 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
     recorder.passed("optimize", optimized, "the opts are chosen for the kernel as the schedule made it, and applied")
   if DEBUG >= 3: show.show_kernel(optimized, name)
   program = lower(optimized, capabilities, name)
-  if SPEC: verify(program, 1)  # bounds were checked between codegen's passes, before divisions became multiplications
+  # Bounds were checked between codegen's passes, before divisions became multiplications.
+  if SPEC: verify(program, 1)
   if DEBUG >= 4: show.show_program(program)
   listed = show.compile_listed(program, arch, device) if (DEBUG >= 7 or VIZ) and device else None
   code, listing = listed or (module.compile(program, arch), "")
@@ -162,24 +165,23 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   return Compiled(code, slots, written, tuple(v.arg[0] for v in program.variables), program.grid, *estimate(sink))
 
 class Part(NamedTuple):
-  """A runner as one launch of a kernel wants it, and the values of those of its last variables that are always the
-  same, which it does not name."""
+  """A runner for one launch of a kernel, and the constant values of the last variables, which it does not name."""
   runner: Runner
   fixed: tuple[int, ...] = ()
 
 def parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
-  """What to launch for each of a schedule's kernels, in order: itself, loaded, or the forms for any size that do the
-  same (sizes.py).
+  """Return the launches for each of a schedule's kernels, in order.
 
-  Of as many as there are those go that were loaded first: to note each use would cost each use. One that is wanted
-  again is compiled again, or comes from the disk cache.
+  They are the loaded kernel itself, or equivalent forms for any size (sizes.py). When there are too many, those that
+  were loaded first are dropped: noting each use would cost time at each use. A dropped kernel is compiled again, or
+  comes from the disk cache.
   """
   opened, now = Device[device], mode()
   found: list[Any] = [opened.kernels.get((sink, now)) for sink in sinks]
   if None not in found: return found
   if on_disk(device): raise refusal(device, "a kernel")
   missing = [sink for sink, kept in zip(sinks, found) if kept is None]
-  # one by one, where the time of each is wanted
+  # One by one if the time of each is wanted.
   for together in [missing] if trace.recorder is None else [[sink] for sink in missing]:
     for sink, made in _loaded(device, list(dict.fromkeys(together))).items(): opened.kernels[sink, now] = made
   found = [opened.kernels[sink, now] for sink in sinks]
@@ -188,7 +190,7 @@ def parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
   return found
 
 def _loaded(device: str, sinks: list[UOp]) -> dict[UOp, tuple[Part, ...]]:
-  """Kernels, compiled, and loaded together."""
+  """Compile kernels and load them together."""
   opened = Device[device]
   found = {sink: () if NOOPT or BEAM else _of_any_size(device, sink) for sink in sinks}
   plain = [sink for sink in sinks if not found[sink]]
@@ -201,10 +203,10 @@ def _loaded(device: str, sinks: list[UOp]) -> dict[UOp, tuple[Part, ...]]:
   return found
 
 def _of_any_size(device: str, sink: UOp) -> tuple[Part, ...]:
-  """Launches of the forms for any size, each with as many work items as it can fill; none where the kernel has no such
-  forms."""
+  """Return launches of the forms for any size, each with as many work items as it can fill; none if the kernel has no
+  such forms."""
   if not any(u.op is Ops.THREEFRY for u in sink.toposort()): return ()
-  from tinyhw.engine.run.sizes import MOST, START, any_size  # of codegen
+  from tinyhw.engine.run.sizes import MOST, START, any_size  # hidden: sizes.py loads codegen
   general = any_size(sink)
   if general is None: return ()
   found: list[Part] = []
@@ -214,7 +216,7 @@ def _of_any_size(device: str, sink: UOp) -> tuple[Part, ...]:
     whole = parts(device, [form])[0][0].runner
     each = MOST // int(whole.grid)
     grid = (general.elements - done) // each
-    if not grid or each * whole.grid != MOST: continue  # work items that do not all do as much
+    if not grid or each * whole.grid != MOST: continue  # work items do unequal work
     values = {**general.values, START.expr: done}
     operations, bytes_moved = whole.operations * grid // whole.grid, whole.bytes_moved * grid // whole.grid
     numbers = tuple([name for name in whole.variables if name not in values])

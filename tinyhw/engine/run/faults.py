@@ -1,11 +1,11 @@
-"""The boundary between tinyhw's own faults and the program that met one.
+"""The boundary between tinyhw's own faults and the user's program.
 
-`boundary` is around what schedules, compiles and runs: realize, prepare, Again, kernels of the user's, captures and
-replays. A broken invariant below it (KeyError, AssertionError, RecursionError, ...) leaves as an InternalError from the
-original. It names the kernel, and the line of the user's program. What a user did wrong has a class of its own already,
-and passes; so do interrupts, and errors of the operating system. Nothing catches an InternalError.
+`boundary` wraps everything that schedules, compiles and runs: realize, prepare, Again, custom kernels, captures and
+replays. A broken invariant below it (KeyError, AssertionError, RecursionError, ...) leaves as an InternalError, raised
+from the original. It names the kernel, and the line of the user's program. Mistakes of the user have classes of their
+own, and pass. So do interrupts and errors of the operating system. Nothing catches an InternalError.
 
-The kernel is found in the frames of the error: what does not fail keeps no notes.
+The kernel is found in the frames of the error, so successful runs keep no notes.
 """
 from __future__ import annotations
 import functools
@@ -21,10 +21,10 @@ R = TypeVar("R")
 
 FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, NotImplementedError, RecursionError,
           TypeError, ValueError)
-MOST_TEXT = 300   # characters of the original that are in the message; a node's repr may be long
+MOST_TEXT = 300   # characters of the original in the message; a node's repr may be long
 
 def boundary(work: Callable[P, R]) -> Callable[P, R]:
-  """The function, of which no fault of tinyhw leaves as such."""
+  """Wrap a function so that faults of tinyhw leave it as InternalError."""
   @functools.wraps(work)
   def within(*args: P.args, **kwargs: P.kwargs) -> R:
     try: return work(*args, **kwargs)
@@ -33,7 +33,7 @@ def boundary(work: Callable[P, R]) -> Callable[P, R]:
   return within
 
 def internal(error: Exception) -> InternalError:
-  """What the user gets to know of a fault."""
+  """Return the InternalError that tells the user about a fault."""
   doing, line = place_of(error)
   text = str(error)
   if len(text) > MOST_TEXT: text = text[:MOST_TEXT] + " ..."
@@ -45,7 +45,7 @@ def internal(error: Exception) -> InternalError:
                        "that operation, or NOOPT=1, may go round it")
 
 def place_of(error: Exception) -> tuple[str, trace.Location | None]:
-  """What was being done when an error was raised, and the line of the operation that wanted it (TRACEMETA)."""
+  """Return the activity during which an error was raised, and the line of the operation that wanted it (TRACEMETA)."""
   doing = "scheduling"
   lines: dict[Any, trace.Location | None] = {}
   line: trace.Location | None = None
@@ -54,7 +54,7 @@ def place_of(error: Exception) -> tuple[str, trace.Location | None]:
     code, names = entry.tb_frame.f_code, entry.tb_frame.f_locals
     if code is compile_kernel.__code__:
       doing, line = f"compiling the kernel {kernel_name(names['sink'])} for {names['arch']}", lines.get(names["sink"])
-    # of realize.py, which imports this module, as the next is
+    # found by name: realize.py imports this module
     elif code.co_name in ("_launches", "prepare") and "kernels" in names:
       lines |= {k.sink: k.line for k in names["kernels"]}
     elif code.co_name == "execute" and getattr(names.get("step"), "runner", None) is not None:

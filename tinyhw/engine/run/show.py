@@ -25,7 +25,7 @@ if TYPE_CHECKING:
   from tinyhw.machine.ir.code import Code
   from tinyhw.uop.program import Program
 
-SLOW_SECONDS, FAST_SECONDS = 1e-2, 1e-4  # from, and up to which a time is shown in red, in green
+SLOW_SECONDS, FAST_SECONDS = 1e-2, 1e-4  # times from the first on are shown in red, up to the second in green
 UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, " "))
 NAME_COLUMNS = 28
 
@@ -42,18 +42,18 @@ def number(x: sint, names: tuple[str, ...], values: tuple[int, ...]) -> float:
   return float(x.substitute({v: v.const_like(bound[v.arg[0]]) for v in x.variables()}).simplify().vmax)
 
 def amount(x: float, unit: str) -> str:
-  """With a prefix, in eight columns and the unit: `  12.50 G` + "B/s"."""
+  """Format a count with a prefix, in eight columns, and the unit: `  12.50 G` + "B/s"."""
   scale, prefix = next(((s, p) for s, p in UNITS if x >= s), UNITS[-1])
   return f"{x / scale:7.2f} {prefix}{unit}"
 
 def duration(seconds: float) -> str:
-  """Ten columns, aligned at the decimal point: `  12.34 ms`."""
+  """Format a time in ten columns, aligned at the decimal point: `  12.34 ms`."""
   for scale, unit in ((1.0, "s "), (1e3, "ms")):
     if seconds * scale >= 1: return f"{seconds * scale:7.2f} {unit}"
   return f"{seconds * 1e6:7.2f} us"
 
 def show_launch(step: Step, seconds: float) -> None:
-  """DEBUG=2: a line per kernel: device, number, name, work items, time, what it reached, and totals up to here."""
+  """DEBUG=2: a line per kernel with device, number, name, work items, time, rates, and totals so far."""
   found = step.runner
   assert found is not None
   operations = number(found.operations, found.variables, step.variables)
@@ -85,12 +85,12 @@ def show_kernel(kernel: UOp, name: str) -> None:
   out(on_terminal(f"--- {name}: {', '.join(map(str, opts)) or 'no optimisations'}", "yellow"))
   if DEBUG >= 5: out(f"--- kernel of {name}\n{expressions(kernel)}")
 
-MOST_NODES = 24  # of an expression that is not given a name
+MOST_NODES = 24  # nodes of an expression that gets no name
 
 def expressions(kernel: UOp) -> str:
-  """A kernel for people: its ranges, then its stores.
+  """Print a kernel for people: its ranges, then its stores.
 
-  What is used twice, reductions, and long expressions have lines and names of their own.
+  Values with several uses, reductions, and long expressions get lines and names of their own.
   """
   order = kernel.toposort()
   uses = Counter(s for u in order for s in u.src)
@@ -110,7 +110,7 @@ def expressions(kernel: UOp) -> str:
       new[u], size[u] = UOp(Ops.DEFINE_VAR, u.dtype, (), (name, 0, 0)), 1
   return "\n".join(lines)
 
-# have no value of their own that could have a name
+# These have no value that could get a name.
 _WHOLE = frozenset({Ops.RANGE, Ops.INDEX, Ops.STAGE, Ops.GROUP, Ops.AFTER})
 
 def show_program(program: Program) -> None:
@@ -119,14 +119,14 @@ def show_program(program: Program) -> None:
   if DEBUG >= 6: out(f"--- program of {program.name}\n{show(program)}")
 
 def compile_listed(program: Program, arch: str, device: str) -> tuple[Code, str] | None:
-  """DEBUG=7, VIZ=1: the machine code, and its listing.
+  """DEBUG=7, VIZ=1: compile to machine code and its listing.
 
-  None where the architecture has no machine code of ours; it is to be compiled without then.
+  None if the architecture has no machine code of ours. Compile without a listing then.
   """
   module = LISTERS.get(arch.partition(":")[0])
   if module is None: return None
   lister = importlib.import_module(module)
   facts = Device[device].facts()
   name = lister.microarchitecture(facts.get("vendor", ""), facts.get("signature", 0), facts.get("features", ()))
-  # the registry's modules are opened by name
+  # hidden: the registry's modules are opened by name
   return lister.compile_listed(program, arch, name)  # type: ignore[no-any-return]

@@ -1,12 +1,11 @@
-"""Kernels for any number of elements: what draws random numbers is compiled once, not once for each shape and range of
-numbers.
+"""Kernels for any number of elements, so that random numbers need one kernel instead of one for each shape and range.
 
-Threefry takes longer to compile than most initialisers take to run. An elementwise kernel with a THREEFRY, whose
-accesses are all at the counter of its one loop or the same for all elements, becomes a kernel over MOST elements from
-number `start` on; its grid says how many of them are done. There are two such forms. One has the tiles that suit a
-large array, and does as many elements as fill whole tiles; the other does the rest one by one. So an element is
-computed once, none behind the last, and the numbers are those of the plain kernel. Floating point constants, in which
-initialisers differ, become variables that hold their bits. Other kernels are left as they are.
+Threefry takes longer to compile than most initialisers take to run. The pass takes an elementwise kernel with a
+THREEFRY, whose accesses are all at the counter of its one loop, or are the same for all elements. It becomes a kernel
+over MOST elements from number `start` on, and the grid limits how many are done. There are two such forms. One has the
+tiles for a large array, and does the elements that fill whole tiles. The other does the rest one by one. So each
+element is computed once, none after the last is touched, and the numbers equal those of the plain kernel. Floating
+point constants, in which initialisers differ, become variables that hold their bits. Other kernels stay as they are.
 """
 from __future__ import annotations
 
@@ -20,21 +19,25 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 
-MOST = 1 << 28   # indices stay below 2**31 where a kernel starts at any of them
+# Indices stay below 2**31 even if a kernel starts at the last of these elements.
+MOST = 1 << 28
 START = UOp.variable("start", 0, MOST)
 _LOOP = UOp.range(MOST, 0, AxisType.LOOP)
 _OTHERS = frozenset({Ops.REDUCE, Ops.STAGE})
 _BITS = {dtypes.float32: dtypes.int32, dtypes.float64: dtypes.int64}
 
 class AnySize(NamedTuple):
-  """A kernel for any size, in tiles and element by element; how many elements it has here, and the values of its
-  variables but START and those of numbers (numbers.py), whose names come first among all."""
+  """A kernel for any size: in tiles, and element by element.
+
+  It also has the number of elements here, and the values of its variables except START and numbers (numbers.py), whose
+  names come first.
+  """
   forms: tuple[UOp, UOp]
   elements: int
   values: dict[str, int]
 
 def any_size(sink: UOp) -> AnySize | None:
-  """A kernel as one for any size; None where it is not of that kind."""
+  """Return a kernel's form for any size; None if it has none."""
   nodes = sink.toposort()
   if not any(u.op is Ops.THREEFRY for u in nodes): return None
   if any(u.op in _OTHERS or u.op is Ops.DEFINE_VAR and not is_number(u) for u in nodes): return None
@@ -46,7 +49,7 @@ def any_size(sink: UOp) -> AnySize | None:
   loop, elements = loops[0], int(loops[0].src[0].arg)
   changes, values = {loop: _LOOP + START}, dict[str, int]()
   for u in nodes:
-    # a gate may look at the size
+    # a gate may depend on the size
     if u.op in (Ops.LOAD, Ops.STORE) and len(u.src) != (1 if u.op is Ops.LOAD else 3): return None
     if u.op is Ops.CONST and u.dtype in _BITS:
       name = f"constant{len(values)}"

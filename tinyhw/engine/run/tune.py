@@ -1,10 +1,8 @@
-"""BEAM=n: find the fastest opts for a kernel by timing candidates on the device that will run it, on buffers of their
-own.
+"""BEAM=n: find the fastest opts for a kernel. Candidates are timed on the device that will run it, on separate buffers.
 
 The search itself is codegen/search.py. A winner is kept in memory, and on disk by the digest of the kernel, the
-architecture and the compiler. So a kernel is searched once for each machine's cache; IGNORE_BEAM_CACHE=1 searches
-again. A candidate that the device or its compiler refuses is skipped; one that a fault of tinyhw ends is an error
-(faults.py).
+architecture and the compiler. So a kernel is searched once for each machine's cache. IGNORE_BEAM_CACHE=1 searches
+again. A candidate that the device or its compiler refuses is skipped. A fault of tinyhw is an error (faults.py).
 """
 from __future__ import annotations
 import dataclasses
@@ -27,7 +25,7 @@ HOPELESS = 3.0    # a first run that takes this many times the best time is the 
 _tuned: dict[tuple[str, UOp, tuple[int, ...]], UOp] = {}
 
 def tuned(device: str, sink: UOp) -> UOp:
-  """The kernel with the opts that ran fastest on a device; as it is where its opts are given already."""
+  """Return the kernel with the fastest opts on a device; unchanged if it has opts already."""
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
   if info.opts is not None: return sink
   key = (device, sink, mode())
@@ -38,15 +36,15 @@ def tuned(device: str, sink: UOp) -> UOp:
   return found
 
 def _stored(device: str, sink: UOp) -> tuple[Any, ...]:
-  """The winner on disk, or that of a search."""
+  """Return the winner from disk, or from a search."""
   arch = Device[device].arch
   key = disk_key(sink, arch, device)
   kept = None if IGNORE_BEAM_CACHE or key is None else diskcache_get("beam", key)
   if isinstance(kept, tuple): return kept
-  from tinyhw.codegen.search import search  # codegen is loaded where something is compiled
+  from tinyhw.codegen.search import search  # hidden: codegen is loaded when something is compiled
   name = kernel_name(sink)
   try: trial = Trial(device, sink)
-  except OutOfMemory: return ()  # no room for buffers of its own: the heuristic's choice will do
+  except OutOfMemory: return ()  # no room for separate buffers: use the heuristic's choice
   say = (lambda line: _say(f"beam {name} {line}")) if DEBUG >= 3 else None
   opts = search(sink, capabilities_of(arch, device), trial.seconds, int(BEAM), say)
   if key is not None: diskcache_put("beam", key, opts)
@@ -55,7 +53,7 @@ def _stored(device: str, sink: UOp) -> tuple[Any, ...]:
 def _say(line: str) -> None: sys.stdout.write(line + "\n")
 
 class Trial:
-  """Times candidates for one kernel. Its buffers hold zeros, so that indices read from them are right ones."""
+  """Times candidates for one kernel. Its buffers hold zeros, so that indices read from them are valid."""
   def __init__(self, device: str, sink: UOp):
     self.device, self.sink = device, sink
     self.best = math.inf
@@ -67,7 +65,7 @@ class Trial:
     self.variables = {v.arg[0]: int(v.vmax) for v in sink.toposort() if v.op is Ops.DEFINE_VAR}
 
   def seconds(self, opts: tuple[Any, ...]) -> float:
-    """The shortest of a few runs; infinity if the candidate does not compile or run."""
+    """Return the shortest of a few runs; infinity if the candidate does not compile or run."""
     info = self.sink.arg if isinstance(self.sink.arg, KernelInfo) else KernelInfo()
     opened = Device[self.device]
     candidate = self.sink.replace(arg=dataclasses.replace(info, opts=opts))

@@ -1,9 +1,10 @@
-"""The version of a compiler: a digest of what its files contain. Code on disk is used only by what made it.
+"""The version of a compiler: a digest of the contents of its files. Code on disk is used only by the compiler that made
+it.
 
-Sizes and times of files do not tell their contents: tools that copy or unpack files set both. To read 200 files of 1.8
-MB takes 4 ms, once in a process, and only where the disk cache is used. A process that has loaded files which were
-changed since has no version: it is not what they say. In an archive (zipapp) the digest is the archive's. Without a
-version nothing is kept on disk.
+Sizes and times of files do not identify their contents, since tools that copy or unpack files set both. Reading 200
+files of 1.8 MB takes 4 ms. It is done once in a process, and only if the disk cache is used. A process whose loaded
+files have changed since has no version, as the files do not describe it. In an archive (zipapp) the digest is the
+archive's. Without a version nothing is kept on disk.
 """
 from __future__ import annotations
 import importlib
@@ -13,25 +14,25 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-# Folders of this package whose files decide what code is made: all but what runs it, and what makes graphs; then those
-# that count with all below.
+# Folders of this package whose files affect the code: all but those that run it or make graphs. The second list counts
+# with all subfolders.
 FOLDERS = ("", "isa")
 WHOLE = ("uop", "codegen", "machine", "engine")
-SOURCES = (".py", ".pyc")  # .pyc beside them: a package that is installed without its sources
+SOURCES = (".py", ".pyc")  # .pyc: a package may be installed without its sources
 _MOST_ARCHIVE_BYTES = 1 << 28
 
 _started_ns = time.time_ns()
 _versions: dict[str, str] = {}
 
 def compiler_version(backend: ModuleType) -> str:
-  """The version of the compiler with a backend, a module of an instruction set or a renderer; empty where it has
-  none."""
+  """Return the version of the compiler with a backend, the module of an ISA or a renderer; empty if it has none."""
   name = backend.__name__
   if name not in _versions: _versions.setdefault(name, _digest(os.path.dirname(backend.__file__ or "")))
   return _versions[name]
 
 def folders(own: str) -> Iterator[str]:
-  """The folders of a compiler: the common ones, those of constants, and the backend's own with all below."""
+  """Return the folders of a compiler: the common ones, those of constants, and the backend's own with all
+  subfolders."""
   root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
   for folder in FOLDERS: yield os.path.join(root, folder)
   constants = os.path.dirname(importlib.import_module("tinyhw.autogen").__file__ or "")
@@ -41,8 +42,8 @@ def folders(own: str) -> Iterator[str]:
       yield folder
 
 def _digest(own: str) -> str:
-  """A digest of all files in the folders, by name and content."""
-  import hashlib  # 3 ms, and only caches need it
+  """Return a digest of all files in the folders, by name and content."""
+  import hashlib  # hidden: takes 3 ms, and only caches need it
   digest = hashlib.blake2b(digest_size=16)
   try:
     archive = archive_around(own)
@@ -55,7 +56,7 @@ def _digest(own: str) -> str:
   return digest.hexdigest()
 
 def _add(digest: Any, path: str, name: str) -> None:
-  """Add a file: how long its name and its contents are, and both. Raises OSError."""
+  """Add a file to the digest: the lengths of its name and contents, then both. Raises OSError."""
   file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))  # open() takes four times as long
   try:
     found = os.fstat(file)
@@ -68,7 +69,7 @@ def _add(digest: Any, path: str, name: str) -> None:
   if len(data) != found.st_size: raise OSError(f"{path} changes")
 
 def archive_around(folder: str) -> str | None:
-  """The file that a folder is inside of; None if the folder is one of the file system.
+  """Return the archive that contains a folder; None for a folder of the file system.
 
   Raises OSError if it is neither.
   """
