@@ -1,4 +1,5 @@
-"""Edge cases of operations on bits: signs, widths, bools, shifts by more than there are bits, floats that have none."""
+"""Edge cases of bit operations: signs, widths, bools, shifts by more than the number of bits, floats, which are
+refused."""
 from edge_cases import Case, like, raises
 
 from tinyhw import dtypes

@@ -1,5 +1,5 @@
-"""Edge cases of comparisons, extremes of two, limits, truth and closeness: NaN, zeros of both signs, numbers that no
-element reaches, ties."""
+"""Edge cases of comparisons, maximum and minimum, limits, truth and closeness: NaN, zeros of both signs, numbers
+outside of a type's range, ties."""
 from math import inf, nan
 
 from edge_cases import Case, like, raises

@@ -1,4 +1,4 @@
-"""Edge cases of convolutions, pooling and resizing: one axis, no batch, padding of one side, what ceil_mode adds,
+"""Edge cases of convolutions, pooling and resizing: one axis, no batch, padding on one side, the padding of ceil_mode,
 ties, types."""
 from math import inf, nan
 

@@ -1,4 +1,4 @@
-"""Tensors made of numbers alone, and of memory."""
+"""Tensors made from numbers alone, and from memory."""
 from math import inf, nan
 
 from edge_cases import Case, like, raises

@@ -1,5 +1,5 @@
-"""Edge cases of qr, svd and keccak: no elements, one column, zeros, ranks below the size, scales, messages of a block
-and around it."""
+"""Edge cases of qr, svd and keccak: no elements, one column, zeros, ranks below the size, scales, messages of about one
+block."""
 from edge_cases import Case, like, raises
 
 from tinyhw import dtypes

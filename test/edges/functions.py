@@ -1,5 +1,5 @@
-"""Edge cases of functions of one element: rounding, signs, exponentials, logarithms, trigonometry, casts of integers
-to floats on the way."""
+"""Edge cases of functions of one element: rounding, signs, exponentials, logarithms, trigonometry, integers that become
+floats."""
 from math import inf, nan, pi
 
 from edge_cases import Case, like, raises

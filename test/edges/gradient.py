@@ -1,4 +1,4 @@
-"""Edge cases of gradients: what is not reached, what flows nowhere, seeds, types, sums over what was repeated,
+"""Edge cases of gradients: tensors that are not reached, detached tensors, seeds, types, sums over repeated elements,
 gradients of gradients."""
 from math import nan
 

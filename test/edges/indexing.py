@@ -1,4 +1,4 @@
-"""Reading and writing parts by indices; choosing by masks and conditions."""
+"""Reads and writes of parts by indices; selection by masks and conditions."""
 from math import inf, nan
 
 from edge_cases import Case, like, raises

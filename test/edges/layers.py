@@ -1,5 +1,5 @@
-"""Edge cases of layers: no inputs, no bias, types, what normalisation makes of constants, statistics of a batch,
-arguments that do not fit."""
+"""Edge cases of layers: no inputs, no bias, types, normalization of constants, statistics of a batch, arguments that do
+not fit."""
 from math import tanh
 
 from edge_cases import Case, like, raises

@@ -1,4 +1,4 @@
-"""Edge cases of losses: certain predictions, classes that are left out, reductions, weights, smoothing."""
+"""Edge cases of losses: certain predictions, ignored classes, reductions, weights, smoothing."""
 from math import inf, log, nan
 
 from edge_cases import Case, like, raises

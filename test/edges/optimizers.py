@@ -1,5 +1,5 @@
-"""Edge cases of optimizers: gradients of zero, weights of zero, momentum of the second step, decay, training mode,
-parameters that are none."""
+"""Edge cases of optimizers: gradients of zero, weights of zero, momentum in the second step, decay, training mode,
+wrong parameters."""
 from edge_cases import Case, like, raises
 
 from tinyhw import dtypes

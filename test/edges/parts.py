@@ -1,4 +1,4 @@
-"""Parts of tensors, tensors together, tensors repeated, and what goes around them."""
+"""Parts of tensors, joined tensors, repeated tensors, and padding."""
 from math import inf, nan
 
 from edge_cases import Case, like, raises

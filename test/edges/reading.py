@@ -1,4 +1,4 @@
-"""What Python sees of a tensor: its sizes, its elements, its place, its graph."""
+"""The attributes of a tensor in Python: its sizes, its elements, its device, its graph."""
 from math import inf, nan
 
 from edge_cases import Case, raises

@@ -1,5 +1,5 @@
-"""Edge cases of reductions: of nothing, of shape (), several and negative axes, keepdim, NaN, ties, what wraps and
-what is widened."""
+"""Edge cases of reductions: no elements, shape (), several and negative axes, keepdim, NaN, ties, types that wrap and
+types that are widened."""
 from math import inf, nan
 
 from edge_cases import Case, like, raises

@@ -1,4 +1,4 @@
-"""Edge cases of running reductions: of nothing, of shape (), ties, NaN, long axes, the types that they are made in."""
+"""Edge cases of cumulative reductions: no elements, shape (), ties, NaN, long axes, the types of the accumulator."""
 from math import inf, nan
 
 from edge_cases import Case, like, raises

@@ -1,4 +1,4 @@
-"""Sorting: ties keep their order, NaN is the largest, of no elements there is nothing."""
+"""Sorting: ties keep their order, NaN is the largest, no elements give no elements."""
 from math import inf, nan
 
 from edge_cases import Case, like, raises

@@ -1,4 +1,4 @@
-"""Storage, devices, and what gradients are left where."""
+"""Storage, devices, and the gradients that remain."""
 from math import inf, nan
 
 from edge_cases import Case, like, raises

@@ -1,4 +1,4 @@
-"""Types of elements: which a tensor gets, casts and their roundings, the bits of one type as another."""
+"""Types of elements: the type of a new tensor, casts and their roundings, the bits of one type as another."""
 from math import inf, nan
 
 from edge_cases import Case, like, raises

@@ -1,6 +1,9 @@
-"""examples/digits.py as its reader runs it: Python and nothing else, from another folder, to the accuracy that the
-README promises. And its network, trained on virtual GPUs as on the CPU: three steps of two images, and each night 50 of
-64 (20 minutes)."""
+"""examples/digits.py as a reader runs it: with Python alone, from another folder, to the accuracy that the README
+promises.
+
+Its network is also trained on virtual GPUs as on the CPU: three steps of two images, and each night 50 steps of 64 (20
+minutes).
+"""
 import json
 import os
 from pathlib import Path
@@ -47,7 +50,7 @@ print(json.dumps([step(order[k % 20 * batch:(k % 20 + 1) * batch].contiguous().r
 """
 
 def losses(device: str, steps: int, batch: int) -> list[float]:
-  """Of each step on "CPU" or a virtual chip."""
+  """Return the loss of each step on "CPU" or a virtual chip."""
   where = {"DEV": device} if device == "CPU" else {"DEV": "NV" if device.startswith("sm_") else "AMD",
                                                    "EMULATE": device}
   done = subprocess.run([sys.executable, "-c", TRAINING, str(steps), str(batch)],
@@ -60,7 +63,7 @@ def losses(device: str, steps: int, batch: int) -> list[float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("chip", ["gfx1100", "sm_90"])
 def test_training_on_a_virtual_gpu_follows_the_cpu(chip: str) -> None:
-  """Plain, captured and replayed steps: losses within 1e-3 of the CPU's."""
+  """Plain, captured and replayed steps have losses within 1e-3 of the CPU's."""
   steps, batch = cases(3, 50), cases(2, 64)
   found, expected = losses(chip, steps, batch), losses("CPU", steps, batch)
   assert len(found) == steps and found == pytest.approx(expected, rel=1e-3)

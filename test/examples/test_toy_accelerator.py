@@ -1,4 +1,4 @@
-"""The toy accelerator: its table, what its hardware refuses, its waits, its driver, and tensors on it.
+"""The toy accelerator: its table, the errors of its hardware, its waits, its driver, and tensors on it.
 
 The guide that builds it is run too.
 """
@@ -62,10 +62,10 @@ def test_blocks_are_numbers_of_words() -> None:
   block = Block(3)
   assert list(decode(encode(inst("jump", block), {block: 17})))[0].operands == [17]
 
-# ***** what the hardware refuses *****
+# ***** errors of the hardware *****
 
 def execute(*code: MInst, memory: int = 256, local: int = 64, lanes: int = 8) -> Wave:
-  """One wave, with the address 0 as its arguments, after some instructions."""
+  """Run one wave over some instructions, with the address 0 as its arguments."""
   wave = Wave(memoryview(bytearray(memory)), memoryview(bytearray(local)), 0, 0, 0, lanes)
   wave.run([(step_of(i), i) for i in (*code, inst("end"))])
   return wave
@@ -95,12 +95,12 @@ def test_what_the_hardware_accepts() -> None:
   few = inst("v_cmplt.u32", reg(P1, 0), reg(V1, 0), reg(V1, 1))
   wave = execute(inst("v_const.u32", reg(V1, 1), 3), few, store)  # lanes 0, 1, 2
   assert [x for x in wave.memory[:32].cast("I")] == [0, 1, 2, 0, 0, 0, 0, 0]
-  # the other lanes are not there
+  # the other lanes do not exist
   wave = execute(inst("v_store.u32", ALWAYS, reg(S2, 0), reg(V1, 0), 0, reg(V1, 0)), lanes=5)
   assert [x for x in wave.memory[:32].cast("I")] == [0, 1, 2, 3, 4, 0, 0, 0]
 
 def test_waves_meet_at_barriers() -> None:
-  """Lane 8 and above are a second wave, which goes to the end."""
+  """Lanes from 8 on are a second wave, which goes to the end."""
   code = [inst("v_const.u32", reg(V1, 1), 8), inst("v_cmplt.u32", reg(P1, 0), reg(V1, 0), reg(V1, 1)),
           inst("jump_if", reg(P1, 0), 4), inst("end"),
           inst("barrier"), inst("end")]
@@ -138,7 +138,7 @@ def test_a_pair_in_flight_is_waited_for_by_its_halves() -> None:
 # ***** driver *****
 
 def codes(f: Any) -> list[Any]:
-  """The Code of each kernel that f compiles."""
+  """Return the Code of each kernel that f compiles."""
   device, found = Device["TOY"], []
   old = device.load
   with pytest.MonkeyPatch.context() as patch, Context(CACHE=0):
@@ -239,7 +239,7 @@ BLOCKS = (re.findall(r"^```python(?: (\S+))?\n(.*?)^```", GUIDE.read_text(encodi
           if GUIDE.exists() else [])
 
 def test_the_guide_quotes_the_files() -> None:
-  """A block with a file's name is in that file, word by word but for `...` lines, which leave something out."""
+  """A block with a file's name is in that file, word by word. A `...` line stands for omitted lines."""
   quoted = [(name, text) for name, text in BLOCKS if name]
   assert {name for name, _ in quoted} == {f"{path.name}" for path in FOLDER.glob("*.py")} - {"demo.py"}
   for name, text in quoted:
@@ -250,7 +250,7 @@ def test_the_guide_quotes_the_files() -> None:
       at = found + len(part)
 
 def test_the_guide_runs() -> None:
-  """Blocks without a name are executed in order, in one namespace."""
+  """Execute blocks without a name in order, in one namespace."""
   namespace: dict[str, Any] = {}
   before = Device._default
   try:

@@ -1,4 +1,4 @@
-"""What metadata say of a model, and angles of positions by their papers' formulae."""
+"""The metadata of a model, and angles of positions by the formulae of their papers."""
 import math
 
 import numpy as np
@@ -26,7 +26,7 @@ def test_metadata():
   assert set(ARCHITECTURES) == {"llama", "qwen2", "qwen3", "qwen3moe", "olmoe"}
 
 def test_the_context():
-  """The file's, but at most 4096 unless asked for, and not beyond a sliding window."""
+  """The context is the file's, but at most 4096 unless asked for, and not beyond a sliding window."""
   big = Model("llama", context_length=100000)
   assert (config(big).max_context == 4096 and config(big, 9000).max_context == 9000 and config(big, 10 ** 6).max_context
           == 100000)
@@ -67,10 +67,10 @@ def test_angles():
   assert frequencies(sized()) == (pytest.approx(plain), 1.0)
   assert frequencies(sized(scaling=Scaling("linear", 4.0))) == (pytest.approx(plain / 4), 1.0)
   found, length = frequencies(sized(scaling=Scaling("yarn", 8.0, 2048)))
-  turns = 2048 * plain / (2 * math.pi)   # in the training's positions
+  turns = 2048 * plain / (2 * math.pi)   # within the positions of the training
   assert length == pytest.approx(1 + 0.1 * math.log(8))
-  for f, p, t in zip(found, plain, turns):   # fast ones are as they were, slow ones stretched, those between are
-                                             # between
+  # Fast pairs stay, slow pairs are stretched, and the others are in between.
+  for f, p, t in zip(found, plain, turns):
     if t > 40: assert f == pytest.approx(p)
     elif t < 0.7: assert f == pytest.approx(p / 8)
     else: assert p / 8 <= f <= p

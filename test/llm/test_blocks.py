@@ -1,5 +1,5 @@
-"""Quantized elements, to the last bit: against decoders that go element by element, against golden data, and against
-the gguf package."""
+"""Quantized elements, to the last bit: against decoders that work element by element, golden data, and the gguf
+package."""
 import struct
 from pathlib import Path
 

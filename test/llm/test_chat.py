@@ -1,4 +1,4 @@
-"""Chat templates: each format's text, what users cannot write, tinygrad's fallback."""
+"""Chat templates: the text of each format, texts that users cannot write, and tinygrad's fallback."""
 import pytest
 from tinygrad_llm import tinygrad_llm
 from vocabularies import SPELLING
@@ -47,7 +47,7 @@ def test_formats(name):
 def test_the_fallback_is_that_of_tinygrad(preset):
   cli = tinygrad_llm("cli")
   theirs = cli.FallbackTemplate(cli.SimpleTokenizer(BYTES, {"<eos>": 300, "<bos>": 301}, preset, 301, 300))
-  messages = MESSAGES[1:2] if preset == "tekken" else MESSAGES   # where theirs has no system
+  messages = MESSAGES[1:2] if preset == "tekken" else MESSAGES   # this preset has no system turn
   assert FallbackTemplate(tokenizer(preset=preset, bos=301)).render(messages) == theirs.render(messages)
 
 def test_users_cannot_end_their_turn():
@@ -60,7 +60,7 @@ def test_a_system_alone():
   assert FallbackTemplate(tokenizer("</s>"), "mistral").render(MESSAGES[:1]) == "[INST]S[/INST]"
 
 def test_templates_that_are_not_known():
-  """The preset decides, and it can be seen."""
+  """The preset decides, and `guessed` tells so."""
   for source, guessed in ((3, True), ("{{ messages }}", True), (None, False)):
     found = FallbackTemplate.from_gguf_kv({"tokenizer.chat_template": source} if source else {},
                                           tokenizer(preset="qwen2"))

@@ -1,4 +1,4 @@
-"""The command line in this process: prompts, conversations, what is wrong."""
+"""The command line in this process: prompts, conversations, errors."""
 import io
 
 import pytest
@@ -30,7 +30,7 @@ def said(path, ids, count):
   return tok.decode(found[:found.index(63)] if 63 in found else found)
 
 def test_prompts(path):
-  """As a chat, or as it is."""
+  """Answer a prompt as a chat, or continue it unchanged."""
   _, tok, template = cli.load(path)
   assert template.name == "chatml" and isinstance(tok, cli.SimpleTokenizer)
   ids = template.encode([{"role": "system", "content": "S"}, {"role": "user", "content": "Hi"}])

@@ -1,4 +1,4 @@
-"""GGUF files: what is written is read; damaged and hostile ones are refused, at little cost."""
+"""GGUF files: written files can be read. Damaged and hostile ones are refused at little cost."""
 import struct
 from typing import Any
 
@@ -52,7 +52,7 @@ def test_text_that_is_no_utf8_is_kept():
 def header(*parts: bytes, tensors: int = 0, metadata: int = 1) -> bytes:
   return b"GGUF" + struct.pack("<IQQ", 3, tensors, metadata) + b"".join(parts)
 def info(name: str, dims: list[int], kind: int, offset: int) -> bytes:
-  """A tensor's entry; sizes innermost first."""
+  """Return a tensor's entry, with sizes innermost first."""
   return text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, kind, offset)
 
 NESTED = text("x") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 100 + bytes(12)
@@ -86,8 +86,8 @@ def test_what_is_no_file_is_refused(tmp_path):
   with pytest.raises(ArgumentError, match="vector of bytes"): gguf_load(Tensor.zeros(2, 2, dtype="uint8"))
 
 def test_mutated_files():
-  """Elements are computed where their shapes are the original's: other shapes would be other kernels, and time of the
-  compiler's."""
+  """Elements are computed only where their shapes are the original's. Other shapes would be other kernels, and cost
+  compile time."""
   def use(data: bytes) -> None:
     for name, t in load(data)[1].items():
       if name in TENSORS and t.shape == TENSORS[name][0] and t.shape != (1, 256):
@@ -97,7 +97,7 @@ def test_mutated_files():
 # ***** models in several files *****
 
 def split(folder, count=3, /, **changes):
-  """A model's parts, of one tensor each; `changes` puts other metadata into the last."""
+  """Return a model's parts, of one tensor each. `changes` puts other metadata into the last."""
   for k in range(count):
     metadata = {"split.no": k, "split.count": count, "split.tensors.count": count, **({"a": "b"} if k == 0 else {})}
     tensors = {f"t{k}": ((2,), F32, struct.pack("<2f", k, k + 1))}
@@ -111,7 +111,7 @@ def test_parts_are_one_model(tmp_path):
   values, tensors = gguf_load(split(tmp_path))
   assert values["a"] == "b" and {name: t.tolist() for name, t in tensors.items()} == {"t0": [0, 1], "t1": [1, 2],
                                                                                       "t2": [2, 3]}
-  whole = tmp_path / "whole.gguf"   # one part alone is a file like any other
+  whole = tmp_path / "whole.gguf"   # a single part is an ordinary file
   whole.write_bytes(write({"split.no": 0, "split.count": 1}, {"t": ((1,), F32, bytes(4))}))
   assert list(gguf_load(whole)[1]) == ["t"]
 

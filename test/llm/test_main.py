@@ -23,7 +23,7 @@ def path(tmp_path_factory):
   return found
 
 def start(*arguments):
-  # no PATH: nothing outside is needed
+  # no PATH: no other program is needed
   environment = {"PYTHONPATH": str(ROOT), "CACHEDIR": os.environ["CACHEDIR"], "DEV": "CPU", "THREADS": "1"}
   command = [sys.executable, "-m", "tinyhw.llm", *map(str, arguments)]
   return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Language models from files against NumPy's float64, on every device; the cache, chunks, sampling; what is refused."""
+"""Language models from files against NumPy's float64, on every device; the cache, chunks, sampling, errors."""
 import copy
 import gc
 import itertools
@@ -20,7 +20,7 @@ from tinyhw.llm.model import Transformer
 from tinyhw.llm.tokenizer import SimpleTokenizer
 from tinyhw.llm.words import PRESETS, split
 
-DEVICES = [name for name in ENGINES if name != "interpreter"]   # it stands in for what TinyJit captures
+DEVICES = [name for name in ENGINES if name != "interpreter"]   # the interpreter replaces runs that TinyJit captures
 TEXT = [int(t) for t in np.random.default_rng(1).integers(0, VOCAB, 13)]
 MODELS = {
   "llama": Model("llama"), "llama, stretched": Model("llama", divisors=[1.0, 1.5, 4.0, 8.0]),
@@ -34,7 +34,7 @@ MODELS = {
 def load(model, **kwargs): return Transformer.from_gguf(Tensor(model.file(), dtype=dtypes.uint8), **kwargs)[0]
 
 def likeliest(model, text, count):
-  """What follows a text, and by how much each token is likelier than any other."""
+  """Return the tokens that follow a text, and by how much each is likelier than any other."""
   found, margins = list(text), []
   for _ in range(count):
     scores = model.logits(found)[-1]
@@ -47,7 +47,8 @@ def take(iterator, count): return list(itertools.islice(iterator, count))
 
 @pytest.fixture(scope="module")
 def llama() -> Any:
-  """One for tests that need nothing special, since each compiles a step for a token and one for a chunk."""
+  """A shared model for tests without special needs, since each model compiles a step for a token and one for a
+  chunk."""
   with on(DEVICES[0]): yield load(MODELS["llama"])
 
 @pytest.mark.parametrize("name", MODELS)
@@ -63,13 +64,15 @@ def test_scores(name):
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", ["llama", "Q8_0 experts"])
 def test_texts(device, name):
-  """A prompt in chunks, then token by token: what comes is likeliest by the float64 model, too."""
+  """A prompt is processed in chunks, then token by token. The following tokens are also the likeliest by the float64
+  model."""
   model = MODELS[name]
   want, margin = likeliest(model, TEXT, 8)
   assert margin > 1e-3
   with on(device): assert take(load(model).generate(TEXT, chunk_size=4), 8) == want
 
-@pytest.mark.parametrize("name", ["llama"])   # clang compiles its kernels: qwen2 and qwen3 agree, too
+# One model, since clang compiles its kernels. qwen2 and qwen3 agree too.
+@pytest.mark.parametrize("name", ["llama"])
 def test_tinygrad_goes_on_in_the_same_way(name, tmp_path):
   theirs = tinygrad_llm("model").Transformer
   model = MODELS[name]
@@ -81,7 +84,7 @@ def test_tinygrad_goes_on_in_the_same_way(name, tmp_path):
   assert found == likeliest(model, TEXT, 5)[0]
 
 def test_positions_that_are_scaled():
-  """Linear, and yarn with the angles as its paper has them."""
+  """Positions scaled linearly, and by yarn with the angles of its paper."""
   for more, angles in (({"rope.scaling.type": "linear", "rope.scaling.factor": 4.0}, 1000.0 ** (-np.arange(4) / 4) / 4),
                        ):
     model = Model("llama", **more)
@@ -89,7 +92,7 @@ def test_positions_that_are_scaled():
     np.testing.assert_allclose(got, model.logits(TEXT, angles)[12], rtol=1e-3, atol=2e-4)
 
 def test_the_whole_context_is_used_and_no_more(llama):
-  """The last chunk does not fit into the context, so its tokens are taken one by one."""
+  """The last chunk does not fit into the context, so its tokens are processed one by one."""
   text = (TEXT * 4)[:CONTEXT - 2]
   want, margin = likeliest(MODELS["llama"], text, 3)
   assert margin > 1e-3 and list(llama.generate(text, chunk_size=4)) == want
@@ -119,8 +122,8 @@ def test_two_texts_at_once_do_not_disturb_each_other(llama):
   assert [list(pair) for pair in zip(*((next(first), next(second)) for _ in range(4)))] == wanted
 
 def test_temperature(llama):
-  """Drawn from softmax(scores / temperature), the same again with the same seed; another temperature needs no other
-  capture."""
+  """Tokens are drawn from softmax(scores / temperature), and repeat with the same seed. Another temperature needs no
+  other capture."""
   scores = MODELS["llama"].logits(TEXT)[-1]
   weights = np.exp((scores - scores.max()) / 0.5)
   weights /= weights.sum()
@@ -136,8 +139,8 @@ def test_temperature(llama):
   assert seeded(5) == seeded(5) != seeded(6)
 
 def test_a_seed_of_ones_own(llama):
-  """The tokens do not depend on what the cache knows, on the chunks, or on other draws; and others do not depend on
-  them."""
+  """The tokens do not depend on the contents of the cache, on the chunks, or on other draws. Other draws do not depend
+  on them."""
   long = TEXT * 3
   def seeded(seed, chunk_size=4):
     found = []
@@ -158,7 +161,7 @@ def test_temperature_0_is_the_likeliest(llama):
   assert take(llama.generate(TEXT, 4, 0), 3) == likeliest(MODELS["llama"], TEXT, 3)[0]
 
 def test_modes_may_change_between_tokens(llama):
-  """Another mode has captures of its own, and what others compute meanwhile is not cut from its graph."""
+  """Another mode has captures of its own. Tensors that others compute meanwhile are not detached from their graph."""
   want = likeliest(MODELS["llama"], TEXT, 6)[0]
   tokens = llama.generate(TEXT, chunk_size=4)
   found = take(tokens, 2)
@@ -182,7 +185,7 @@ def test_tokens_do_not_add_up_memory(llama):
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))],
                          ids=["deepcopy", "pickle"])
 def test_copies(copied):
-  """A copy has the text so far, and goes on by itself."""
+  """A copy has the text so far, and continues independently."""
   model = MODELS["Q8_0"]
   with on(DEVICES[0]):
     first = load(model)
@@ -194,7 +197,7 @@ def test_copies(copied):
     assert take(second.generate(TEXT, chunk_size=4), 4) == likeliest(model, TEXT, 4)[0]
 
 def test_decoded_once_or_where_it_is_used():
-  """Both ways compute the same; a matrix in blocks stays in blocks."""
+  """Both ways compute the same. A matrix in blocks stays in blocks."""
   model = MODELS["Q8_0"]
   with on(DEVICES[0]):
     small, whole = load(model), load(model, realize=True)
@@ -238,14 +241,14 @@ def test_files_that_do_not_fit_are_refused():
       with pytest.raises(FileFormatError, match=why): load(file(change))
 
 def test_mutated_files():
-  """What is read of a damaged file is refused, or is a model: no crash, no hang, no memory for what is only claimed."""
+  """A damaged file is refused, or gives a model. There is no crash, no hang, and no memory for a false claim."""
   def use(data):
     with Tensor.no_grad(): config_of(*shapes_of(data))
   def shapes_of(data):
     kv, stored_tensors = gguf_read(Tensor(data, dtype=dtypes.uint8))
     SimpleTokenizer.from_gguf_kv(kv).encode("Hi<|im_end|>")
     return kv, {name: s.shape for name, s in stored_tensors.items()}
-  for preset in set(PRESETS.values()): split("a", preset)   # expressions are made once, which takes a while
+  for preset in set(PRESETS.values()): split("a", preset)   # the expressions are made once, which takes a while
   model = Model("qwen2", blocks=1)
   model.tensors = {name: t for name, t in model.tensors.items() if "norm" in name or "token" in name}
   fuzz(use, {"model": model.file(**TOKENIZER)})

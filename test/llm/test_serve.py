@@ -1,5 +1,4 @@
-"""The server over real sockets: whole answers and streams, what ends them, clients that leave, requests that are
-wrong."""
+"""The server over real sockets: whole answers and streams, their ends, clients that leave, wrong requests."""
 import http.client
 import json
 import socket
@@ -28,7 +27,7 @@ CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
 
 class Scripted:
-  """A model that says what it is told to. gate: wait for it before each token."""
+  """A model with scripted answers. gate: wait for it before each token."""
   def __init__(self, script, gate=None):
     self.config, self.script, self.gate, self.asked = SimpleNamespace(max_context=40), script, gate, []
     self.started, self.ended = threading.Event(), threading.Event()
@@ -80,7 +79,7 @@ def events_of(response):
     if line.startswith(b"data: "): yield line[6:].strip().decode()
 
 def test_a_model_answers():
-  """A real one: a chat and a stream of it have the same text, which is what the model says by itself."""
+  """A real model: a chat and a stream of it have the same text, which the model also generates directly."""
   device = [name for name in ENGINES if name != "interpreter"][0]
   with on(device):
     model = Transformer.from_gguf(Tensor(Model("qwen2").file(), dtype=dtypes.uint8))[0]
@@ -260,7 +259,7 @@ def test_wrong_http():
     assert running.ask(COMPLETIONS, {"prompt": "a"}, 200)["choices"][0]["text"] == "ok"
 
 def raw(running, data):
-  """All that the server sends until it closes the connection."""
+  """Return all that the server sends until it closes the connection."""
   with socket.create_connection(("127.0.0.1", running.server.server_port), timeout=20) as client:
     client.sendall(data)
     found = b""
@@ -268,8 +267,8 @@ def raw(running, data):
   return found
 
 def test_old_clients_and_lines_that_are_too_long():
-  """A stream for HTTP/1.0 has no chunks, and ends with its connection; what the parser of HTTP refuses is told as
-  JSON, too."""
+  """A stream for HTTP/1.0 has no chunks, and ends with its connection. Errors of the HTTP parser are reported as JSON
+  too."""
   with Running(Scripted(text("ok"))) as running:
     body = b'{"prompt": "a", "stream": true}'
     head, _, events = raw(running, b"POST /v1/completions HTTP/1.0\r\nHost: localhost:%d\r\nContent-Length: "
@@ -283,7 +282,7 @@ def test_old_clients_and_lines_that_are_too_long():
       assert head.startswith(b"HTTP/1.1 " + status) and json.loads(found)["error"]["message"]
 
 def test_errors_of_the_model(capsys):
-  """Before the first token they are answers; in a stream they are its last event."""
+  """Before the first token, they are answers. In a stream, they are its last event."""
   with Running(Scripted([ValueError("boom")])) as running:
     for stream in (False, True):
       assert running.ask(CHAT, {**HELLO, "stream": stream}, 500)["error"] == {"message": "an error in the server: "
@@ -297,7 +296,7 @@ def test_errors_of_the_model(capsys):
   assert "boom" in capsys.readouterr().err
 
 def test_too_many_requests_for_the_model(monkeypatch):
-  """What wants no model is answered all the while."""
+  """Requests that do not need the model are answered meanwhile."""
   monkeypatch.setattr(serve, "MOST_WAITING", 1)
   gate = threading.Semaphore(0)
   model = Scripted(text("ab"), gate)
@@ -308,7 +307,7 @@ def test_too_many_requests_for_the_model(monkeypatch):
     threads[0].start()
     assert model.started.wait(20)
     threads[1].start()
-    while running.server._places.acquire(blocking=False):   # until it waits
+    while running.server._places.acquire(blocking=False):   # until the request waits
       running.server._places.release()
       time.sleep(0.01)
     response = running.send("POST", COMPLETIONS, {"prompt": "a"})
@@ -320,7 +319,7 @@ def test_too_many_requests_for_the_model(monkeypatch):
     assert found == ["ab"] * 2
 
 def test_a_slow_client_of_a_stream_delays_nobody(monkeypatch):
-  """It takes nothing of an answer that is more than the system keeps for it; the next one has its turn as soon as the
+  """It takes nothing of an answer that is larger than the system's buffer. The next client has its turn as soon as the
   model is done."""
   def events(): return b"".join(raw_events)
   raw_events = []
@@ -336,16 +335,16 @@ def test_a_slow_client_of_a_stream_delays_nobody(monkeypatch):
       len(body), body))
     assert running.server.model.ended.wait(20)
     assert running.ask(COMPLETIONS, {"prompt": "a", "max_tokens": 3})["choices"][0]["text"] == "abc"
-    while part := slow.recv(1 << 20):   # all of it is there for it, nevertheless
+    while part := slow.recv(1 << 20):   # nevertheless, it gets all of the answer
       raw_events.append(part)
       if part.endswith(b"0\r\n\r\n"): break
     assert events().count(b'"text": "') == 121 and b"[DONE]" in events()
     slow.close()
 
 def test_stops_that_are_long_cost_no_more_than_their_characters(monkeypatch):
-  """400,000 characters of them took minutes, in the model's turn.
+  """400,000 characters of stops once took minutes, during the model's turn.
 
-  What is looked at is counted: each character of the text once or twice a stop.
+  Steps are counted: one or two for each character of the text and each stop.
   """
   looked = 0
   class Counted(str):
@@ -365,7 +364,7 @@ def test_stops_that_are_long_cost_no_more_than_their_characters(monkeypatch):
 
 @given(st.lists(st.text("ab", min_size=1, max_size=5), max_size=4), st.lists(st.text("abc", max_size=4)))
 def test_stops_as_they_are_found_one_after_the_other(stops, parts):
-  """The plain way: character by character, the longest stop that ends there."""
+  """The slow definition: character by character, the longest stop that ends there."""
   whole, found, want = "", False, None
   for c in "".join(parts):
     whole += c

@@ -1,4 +1,4 @@
-"""Texts to tokens and back: the slow way of merging, tinygrad's tokenizer, metadata of files, what is refused."""
+"""Texts to tokens and back: a slow way of merging, tinygrad's tokenizer, metadata of files, errors."""
 import random
 
 import pytest
@@ -15,7 +15,7 @@ SPECIAL = {"<|begin_of_text|>": 1000, "<|eot_id|>": 1001, "<|eot_id|>x": 1002}
 TOK = SimpleTokenizer(TOKENS, SPECIAL, "llama3", 1000, 1001)
 
 def slowly(word, rank):
-  """The definition: of all pairs the one of lowest rank, the leftmost of equal ones."""
+  """Merge by the definition: of all pairs the one of lowest rank, the leftmost of equal ones."""
   pieces = [word[i:i + 1] for i in range(len(word))]
   while found := [(r, i) for i, pair in enumerate(zip(pieces, pieces[1:])) if (r := rank(*pair)) is not None]:
     i = min(found)[1]
@@ -34,7 +34,7 @@ def test_what_is_encoded_is_decoded(text):
   assert TOK.decode(TOK.encode(text)) == text == TOK.decode(TOK.encode(text, special=False))
 
 def test_with_merges_and_without():
-  """Where ranks and numbers agree the tokens do; else the ranks of merges count."""
+  """Where ranks and numbers agree, the tokens do too. Otherwise the ranks of merges count."""
   with_merges = SimpleTokenizer(TOKENS, {}, "gpt2", merges=MERGES)
   without = SimpleTokenizer(TOKENS, {}, "gpt2")
   assert with_merges.encode(TEXT) == without.encode(TEXT) and len(with_merges.encode(TEXT)) < len(TEXT.encode()) / 2
@@ -43,7 +43,8 @@ def test_with_merges_and_without():
   assert SimpleTokenizer(tokens, {}, "gpt2", merges=[("b", "c"), ("a", "b")]).encode("abc") == [0, 4]
 
 def test_words_that_are_tokens():
-  """Without merges, and in models that say so, they are taken as they are; else only merges make them."""
+  """Without merges, and in models that say so, words that are tokens stay whole. In other models only merges make
+  them."""
   tokens = {"a": 0, "b": 1, "c": 2, "abc": 3, "ab": 4}
   assert SimpleTokenizer(tokens, {}, "gpt2").encode("abc") == [3] == SimpleTokenizer(tokens, {}, "llama-bpe",
                                                                                      merges=[("a", "b")]).encode("abc")
@@ -68,8 +69,8 @@ def test_a_stream_is_what_the_whole_is(raw):
 @pytest.mark.parametrize("preset", ["llama3", "llama-bpe", "glm4", "qwen2"])
 def test_tokens_are_those_of_tinygrad(preset):
   theirs = tinygrad_llm("cli").SimpleTokenizer
-  tokens, _ = learned(TEXT, preset, 200)   # "qwen2" learns no tokens of several digits, so that how digits are cut does
-                                           # not matter
+  # "qwen2" learns no tokens of several digits, so the way in which digits are cut does not matter.
+  tokens, _ = learned(TEXT, preset, 200)
   special = {"<s>": 900, "</s>": 901}
   ours, other = SimpleTokenizer(tokens, special, preset, 900, 901), theirs(tokens, special, preset, 900, 901)
   rng = random.Random(5)
@@ -144,7 +145,8 @@ def pieces_of(tok, text):
   return [SCORED_KV["tokenizer.ggml.tokens"][token].replace("\u2581", "_") for token in tok.encode(text)]
 
 def test_scores():
-  """The pair of highest score first; what no token has is bytes; each text begins with a space."""
+  """The pair of highest score is merged first. A character without a token becomes bytes. Each text begins with a
+  space."""
   assert (pieces_of(SCORED, "ab") == ["_ab"] and pieces_of(SCORED, "aba") == ["_a", "ba"]
           and pieces_of(SCORED, "  a") == ["__", "_a"])
   assert pieces_of(SCORED, "é\n") == ["_", "é", "<0x0A>"] and pieces_of(SCORED,

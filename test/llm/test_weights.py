@@ -1,4 +1,4 @@
-"""Parameters in blocks and as they are: all of them, rows of them, and what is drawn where there is no file."""
+"""Parameters, in blocks and plain: all elements, some rows, and random parameters without a file."""
 import numpy as np
 import pytest
 from gguf_files import decoded, random_blocks
@@ -36,7 +36,7 @@ def test_layers():
 
 @pytest.mark.parametrize("tokens", [1, 3])
 def test_products(tokens):
-  """Of blocks and of what they decode to."""
+  """Products with blocks equal products with the decoded elements."""
   w = FileSource({"w": Stored(Tensor(RAW, dtype="uint8"), (6, 64), Q4_0)}, False).get("w", 6, 64)
   x = np.random.default_rng(1).normal(size=(tokens, 64)).astype("f4")
   for weight in (w, w.tensor().realize(), w.tensor().half().realize()):

@@ -9,7 +9,7 @@ from tinyhw.errors import ArgumentError
 from tinyhw.llm import words
 
 TEXT = "It's HE'LL 12345 a1.\n\n x"
-EXAMPLES = {   # the words of TEXT, with | between them, each name a preset
+EXAMPLES = {   # the words of TEXT, separated by |, and the name of a preset for each
   "llama3": "It|'s| HE|'LL| |123|45| a|1|.\n\n| x", "qwen2": "It|'s| HE|'LL| |1|2|3|4|5| a|1|.\n\n| x",
   "qwen35": "It|'s| HE|'LL| |1|2|3|4|5| a|1|.\n\n| x", "gpt2": "It|'s| HE|'|LL| 12345| a|1|.|\n\n| x",
   "starcoder": "It|'s| HE|'|LL| |1|2|3|4|5| a|1|.|\n\n| x", "tekken": "It|'s| HE|'LL| |1|2|3|4|5| a|1|.\n\n| x",

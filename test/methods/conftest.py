@@ -1,4 +1,4 @@
-"""Tests of what methods mean run on all engines."""
+"""Tests of the semantics of methods run on all engines."""
 import pytest
 
 @pytest.fixture(autouse=True)

@@ -60,7 +60,7 @@ FAR: dict[str, Callable[[Tensor, Tensor, Tensor], object]] = {
 
 @pytest.mark.parametrize("name", FAR)
 def test_operands_on_another_device_are_refused_where_they_are_given(name: str) -> None:
-  """Kernels that met memory of another device failed when they ran, some of them by an InternalError."""
+  """Kernels with memory of another device once failed when they ran, some of them by an InternalError."""
   x, y, i = Tensor([[1.0, 2.0], [3.0, 4.0]],
                    device="CPU"), Tensor.ones(2, 2, device="PYTHON"), Tensor([[0, 1], [1, 0]], device="PYTHON")
   y.realize()

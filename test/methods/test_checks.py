@@ -1,4 +1,4 @@
-"""What arguments have to be."""
+"""Checks of arguments."""
 import math
 
 import numpy as np
@@ -49,7 +49,7 @@ def test_the_truth_of_a_tensor_is_no_flag():
 def x() -> Tensor: return Tensor([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]])
 def image() -> Tensor: return Tensor.ones(1, 1, 3, 3)
 
-FLAGS = {   # what gives with a flag something that tells which it was
+FLAGS = {   # calls with a flag, whose result shows the value of the flag
   "keepdim": [lambda f, name=name: getattr(x(), name)(1, keepdim=f).shape
               for name in ("sum", "max", "any", "mean", "std", "argmax", "logsumexp")]
     + [lambda f: x().argmax(keepdim=f).shape],

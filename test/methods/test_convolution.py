@@ -22,7 +22,7 @@ def pairs(padding, n):
   return [(p, p) for p in padding]
 
 def windows_of(x, kernel, stride, dilation):
-  """(place, the elements) for each window of the last axes."""
+  """Yield (index, elements) for each window of the last axes."""
   n = len(kernel)
   counts = [(d - l * (k - 1) - 1) // s + 1 for d, k, s, l in zip(x.shape[-n:], kernel, stride, dilation)]
   for at in itertools.product(*map(range, counts)):
@@ -66,7 +66,7 @@ def test_conv2d(x, w, options):
 def test_conv2d_gradients(x, w, options): check_gradient(lambda a, b: a.conv2d(b, **options), x, w)
 
 def dilated(y, strides):
-  """stride - 1 zeros between the elements of the last axes."""
+  """Insert stride - 1 zeros between the elements of the last axes."""
   out = np.zeros((*y.shape[:2], *[(n - 1) * s + 1 for n, s in zip(y.shape[2:], strides)]), y.dtype)
   out[(..., *[slice(None, None, s) for s in strides])] = y
   return out
@@ -78,9 +78,10 @@ def dilated(y, strides):
 @pytest.mark.parametrize("groups", (1, 2))
 def test_the_gradient_of_strided_windows_is_a_convolution_with_zeros_between_them(size, kernel, stride, dilation,
                                                                                   padding, groups):
-  """By phases, as the same without: the gradient spread by the stride, convolved with the reversed weight.
+  """The phases give the same as the definition: the gradient, dilated by the stride, convolved with the reversed
+  weight.
 
-  One axis of stride 1 comes along.
+  One axis has stride 1.
   """
   x, w = arrays((2, 2 * groups, size, 5), (3 * groups, 2, kernel, 2))
   strides, dilations = (stride, 1), (dilation, 1)
@@ -98,7 +99,7 @@ def test_the_gradient_of_strided_windows_is_a_convolution_with_zeros_between_the
   np.testing.assert_allclose(np.array(got.tolist()), wanted, atol=2e-5)
 
 def test_an_infinite_gradient_reaches_its_own_window_only():
-  """Phases with an element of the kernel less than others multiply nothing in its place."""
+  """Phases with fewer elements of the kernel than others multiply nothing in the missing places."""
   a = Tensor.ones(1, 1, 9, requires_grad=True)
   g = Tensor([1.0, math.inf, 1.0, 1.0])
   got = (a.conv2d(Tensor.ones(1, 1, 3), stride=2) * g).sum().gradient(a)[0]
@@ -114,8 +115,8 @@ def test_second_derivative_of_a_convolution():
                                                        (8, 3, 2, 3), (5, 5, 1, 1),
   (6, 2, 2, 1), (7, 1, 2, 1), (11, 4, 3, 2)])
 def test_windows_and_their_transpose(n, size, stride, dilation):
-  """windows reads place window * stride + element * dilation; unwindow adds up what was read from a place, as the
-  gradient does."""
+  """windows reads index window * stride + element * dilation. unwindow sums the values that were read from an index, as
+  the gradient does."""
   x = Tensor(np.arange(n, dtype=np.float32)).uop
   view = windows(x, 0, size, stride, dilation)
   count = (n - dilation * (size - 1) - 1) // stride + 1
@@ -134,7 +135,7 @@ def test_windows_and_their_transpose(n, size, stride, dilation):
   ((2, 4, 3, 2), (4, 1, 3, 3), {"groups": 2, "stride": 2, "padding": 1, "output_padding": 1}),
     ((1, 2, 4), (2, 2, 3), {"dilation": 2, "padding": 1})])
 def test_conv_transpose_is_the_transpose(x, w, options):
-  """<conv(y), x> == <y, conv_transpose(x)> for all y: the definition of the transpose."""
+  """Check <conv(y), x> == <y, conv_transpose(x)> for all y: the definition of the transpose."""
   a, b = arrays(x, w, dtype=np.float64)
   got = Tensor(a).conv_transpose2d(Tensor(b), **options)
   n = len(x) - 2

@@ -1,4 +1,4 @@
-"""Tensors made of numbers alone."""
+"""Tensors made from numbers alone."""
 import numpy as np
 import pytest
 

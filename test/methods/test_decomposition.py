@@ -9,7 +9,7 @@ from tinyhw.errors import ShapeError
 SHAPES = [(1, 1), (3, 3), (4, 2), (2, 4), (5, 1), (1, 3), (2, 3, 2), (2, 0, 3), (0, 2, 2), (3, 0)]
 
 def shapes_on(engine: str) -> list[tuple[int, ...]]:
-  """All of them, or a few where each kernel is compiled by another program."""
+  """Return all shapes, or a few where another program compiles each kernel."""
   return SHAPES if engine != "CLANG" else [(3, 2), (2, 0, 3)]
 
 def close(got, want, kind) -> None:
@@ -67,7 +67,7 @@ def test_gradients(engine):
   check_gradient(lambda x: x.qr()[1], (3, 2), tolerance=1e-5)
   check_gradient(lambda x: x.svd()[1], (2, 3), tolerance=1e-5)
   check_gradient(lambda x: (lambda u, s, v: u.square() @ v.square() + s)(*x.svd(False)), (2, 2), tolerance=1e-5)
-  # on what the added columns span
+  # a function of the space that the added columns span
   check_gradient(lambda x: (lambda u: u @ u.transpose(-2, -1))(x.svd()[0][:, 2:]), (3, 2), tolerance=1e-5)
 
 def test_refused():

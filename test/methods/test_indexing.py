@@ -114,7 +114,7 @@ def test_gather():
   with pytest.raises(DTypeError): Tensor(x).gather(0, Tensor(x))
 
 def test_nothing_at_all():
-  """Tensors without elements, which no kernel writes."""
+  """Index tensors without elements, which no kernel writes."""
   x, flags = arrays((0, 4))[0], np.zeros((0, 4), np.bool_)
   compare(lambda t, m: t[m & (t > 0)], lambda a, m: a[m], x, flags)
   compare(lambda t: (t + 1).contiguous().realize().sum(0), lambda a: a.sum(0), x)
@@ -175,7 +175,7 @@ def test_indices_that_only_the_device_knows_read_zero():
   same(Tensor(x)[[-3, 2], [3, -4]], x[[-3, 2], [3, -4]])
 
 def test_writing_to_nothing():
-  """An empty selection, by places or by scatter, leaves everything as it was."""
+  """A write to an empty selection, by indices or by scatter, changes nothing."""
   a = arrays((2, 3))[0]
   for stored in (True, False):
     x = Tensor(a).realize() if stored else Tensor(a) + 0
@@ -189,8 +189,8 @@ def test_writing_to_nothing():
       same(Tensor(a).scatter_reduce(0, none, Tensor(np.zeros((0, 3), np.float32)), reduce, include), a)
 
 def random_index(choices, shape):
-  """An index of all kinds but ints beside Tensors, which NumPy alone counts as places; as tinyhw and as NumPy have
-  it."""
+  """Return an index in the form of tinyhw and in that of NumPy. It has no ints next to Tensors, which only NumPy counts
+  as index arrays."""
   ours, theirs, places = [], [], choices.choice([(), (2,), (3, 2), (1,)])
   kinds = ["slice", "slice", "all", "places"] if choices.random() < 0.6 else ["slice", "int", "all"]
   for n in shape[:choices.randint(1, len(shape))]:
@@ -215,7 +215,7 @@ def random_index(choices, shape):
   return tuple(ours), tuple(theirs)
 
 def test_random_indices(engine):
-  """Reading and writing, against NumPy. Of several values for one place the last one counts."""
+  """Read and write against NumPy. If an element is named more than once, the last value counts."""
   choices = random.Random(5)
   for _ in range(150 if engine == "CPU" else 15):
     shape = tuple(choices.randint(1, 4) for _ in range(choices.randint(1, 4)))
@@ -233,13 +233,13 @@ def test_random_indices(engine):
     np.testing.assert_array_equal(x.numpy(), b, err_msg=f"{shape} {theirs}")
 
 def stepped(rng, shape):
-  """A view by slices with steps, most of which do not divide their axis."""
+  """Return a view by slices with steps. Most of the steps do not divide their axis."""
   return tuple(slice(rng.choice([None, -3, 1]), rng.choice([None, n - 1, n + 2]), rng.choice([2, 3, 4, -1, -2, -3]))
                for n in shape)
 
 @pytest.mark.parametrize("seed", range(8))
 def test_slices_with_steps_are_views(seed):
-  """`y += 1` reaches the storage below one or two slices, other views see it, and what was computed before does not."""
+  """`y += 1` reaches the storage below one or two slices, and other views see it. Values computed before stay."""
   rng = random.Random(seed)
   shape = [rng.randint(2, 7) for _ in range(rng.randint(1, 3))]
   a = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
@@ -269,8 +269,8 @@ def test_a_slice_with_a_step_and_its_gradient():
 @pytest.mark.parametrize("kind", ("int8", "uint8", "int32", "uint32", "int64"))
 @pytest.mark.parametrize("apart", (False, True))
 def test_several_index_tensors_one_of_which_is_out_of_range(kind, apart):
-  """Just inside and just outside of each axis, both ends: what is outside reads 0 and writes nothing, whatever the
-  others say."""
+  """Just inside and just outside of each axis, at both ends: an index outside reads 0 and writes nothing, whatever the
+  others are."""
   x = np.arange(1, 25, dtype=np.float32).reshape(3, 2, 4) if apart else np.arange(1, 13, dtype=np.float32).reshape(3, 4)
   def around(n): return [i for i in (-n - 1, -n, -1, 0, n - 1, n, n + 1) if i >= 0 or not kind.startswith("u")]
   rows, columns = (np.array(around(n)) for n in (3, 4))
@@ -313,7 +313,7 @@ def test_a_cache_is_written_at_any_place_that_it_has():
   assert rows.tolist() == [9, 8, 2, 0, 3, 0, 0, 0]
 
 def test_rows_taken_along_a_sum_of_variables():
-  """The ends of loops are written in one way, whatever order the terms of bound Variables have."""
+  """The ends of loops have one form, whatever the order of the terms of bound Variables."""
   x = Tensor(X)
   for first, second in (("v", "w"), ("w", "v"), ("b", "a")):
     v, w = UOp.variable(first, 1, 6).bind(2), UOp.variable(second, 1, 16).bind(5)

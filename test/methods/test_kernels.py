@@ -1,4 +1,4 @@
-"""Kernels of the user's, and what would run."""
+"""Kernels of users, and the kernels that realize would run."""
 import numpy as np
 import pytest
 

@@ -38,7 +38,7 @@ PRODUCTS = {
 
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_have_the_type_that_their_operands_promote_to(name):
-  """As NumPy's do; sums are formed in 32 bits at least, and wrap to it."""
+  """The types are those of NumPy. Sums are formed in 32 bits at least, and wrap to the type."""
   ours, theirs = PRODUCTS[name]
   rng = np.random.default_rng(4)
   def numbers(dtype): return rng.integers(0, 2 if dtype == "bool" else 128, (3, 3)).astype(dtype)
@@ -107,7 +107,7 @@ def test_attention():
 @pytest.mark.parametrize("numbers", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_attention_to_nothing_is_zero(numbers, dtype):
-  """As in PyTorch since 2.5; NaN that comes in is not hidden, and gradients of such rows are zero."""
+  """As in PyTorch since 2.5. NaN in the input is not hidden, and gradients of such rows are zero."""
   mask = Tensor([[True, False, True], [False, False, False]])
   if numbers: mask = mask.where(0.0, -math.inf)
   q, k, v = (Tensor(x).cast(dtype).realize() for x in arrays((2, 4), (3, 4), (3, 2)))

@@ -176,7 +176,7 @@ def test_symbolic_sizes_give_what_numbers_give(f):
 @pytest.mark.parametrize("name", ["cummax", "cummin"])
 @pytest.mark.parametrize("n, place", [(70, 32), (2080, 1000), (2080, 1023), (4100, 2047), (4100, 4099)])
 def test_gradients_of_a_lone_extreme(name, n, place):
-  """All elements after it name it, whichever block of blocks it is in."""
+  """The gradients of all later elements go to it, whichever block it is in."""
   x = np.zeros(n, np.float32)
   x[place] = 1 if name == "cummax" else -1
   t = Tensor(x).requires_grad_()

@@ -1,4 +1,4 @@
-"""Orders and selections."""
+"""Sorting and selection."""
 import math
 
 import numpy as np
@@ -68,7 +68,7 @@ def test_masked_select():
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64], ids=str)
 @pytest.mark.parametrize("descending", [False, True])
 def test_floats_of_all_kinds_are_in_order_and_equal_ones_as_they_were(descending: bool, dtype: DType) -> None:
-  """Zeros of both signs are equal, so are NaNs, which are larger than infinity."""
+  """Zeros of both signs are equal. So are NaNs, which are larger than infinity."""
   values = [0.0, -0.0, math.nan, -1.5, math.inf, -math.inf, 3.0, -0.0, -math.nan, 3.0, -1e-3, 0.0]
   kinds = [(1, 0.0) if math.isnan(v) else (0, v) for v in values]
   places = sorted(range(len(values)), key=lambda k: tuple(-x for x in kinds[k]) if descending else kinds[k])

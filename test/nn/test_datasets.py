@@ -1,4 +1,4 @@
-"""tinyhw/nn/datasets.py: the digits that come along, and loaders fed from a server on loopback with files made here."""
+"""tinyhw/nn/datasets.py: the packaged digits, and loaders that read made files from a server on loopback."""
 import gzip
 import hashlib
 import http.server
@@ -27,7 +27,7 @@ MNIST = {"train-images-idx3-ubyte.gz": idx((3, 4, 5), some(60, 0)), "train-label
          "t10k-images-idx3-ubyte.gz": idx((2, 4, 5), some(40, 9)), "t10k-labels-idx1-ubyte.gz": idx((2,), b"\4\3")}
 
 def cifar_tar(names: list[str]) -> bytes:
-  """CIFAR-10's binary archive with two pictures a file; labels are the file's number and 9."""
+  """Return CIFAR-10's binary archive with two pictures a file. The labels are the file's number and 9."""
   stream = io.BytesIO()
   with tarfile.open(fileobj=stream, mode="w") as tar:
     for number, name in enumerate(names):
@@ -44,7 +44,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(params=["folder", "unpacked folder", "mirror", "address"])
 def made(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-  """Small data sets in place of the real ones, had in each way that a user may have them."""
+  """Provide small data sets in place of the real ones, in each way in which a user may have them."""
   for dataset, files in (("mnist", MNIST), ("fashion-mnist", MNIST),
                          ("cifar10", {"cifar-10-binary.tar.gz": cifar_tar(CIFAR_NAMES)})):
     (tmp_path / dataset).mkdir()
@@ -74,7 +74,7 @@ def test_mnist(made: Path, fashion: bool) -> None:
 
 def test_cifar(made: Path) -> None:
   x, y, x_test, y_test = (numbers(t) for t in datasets.cifar())
-  # by the files' names, not their order
+  # in the order of the files' names, not of the archive
   assert y == ((10,), bytes([2, 9, 3, 9, 1, 9, 4, 9, 5, 9])) and y_test == ((2,), bytes([6, 9]))
   assert x[0] == (10, 3, 32, 32) and x[1][:3072] == some(3072, 2) and x_test == ((2, 3, 32, 32),
                                                                                  some(3072, 6) + some(3072, 106))

@@ -46,7 +46,7 @@ def test_convolutions():
   with pytest.raises(ArgumentError, match="stride 1"): nn.Conv2d(2, 2, 3, stride=2, padding="same")
 
 def test_batchnorm_computes_with_narrow_statistics_in_float32():
-  """eps was added to a variance, and its root taken, in float16."""
+  """eps was once added to a variance, and its root taken, in float16."""
   layer, x = nn.BatchNorm(4, affine=False), arrays((6, 4))[0]
   layer.running_mean, layer.running_var = Tensor([0.5, -1.0, 0.0, 2.0]).half(), Tensor([1e-6, 2e-5, 1e-4, 3.3]).half()
   mean, var = layer.running_mean.numpy().astype(np.float64), layer.running_var.numpy().astype(np.float64)

@@ -1,6 +1,6 @@
 """Layers against PyTorch's with the same parameters, and the distributions of initial values.
 
-On one device: test_init.py has all engines.
+This runs on one device. test_init.py runs on all engines.
 """
 from __future__ import annotations
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ LAYERS = {   # name: ours, PyTorch's, the input's shape
 @pytest.mark.parametrize("name, training", [(name, training) for name in LAYERS for training in (False, True)
                                             if not training or "Batch" in name])
 def test_layers_are_those_of_pytorch(name, training):
-  """With PyTorch's parameters, by the same keys: results, what is learnt from them, and all gradients."""
+  """With PyTorch's parameters, by the same keys, results, learnt statistics and all gradients are equal."""
   torch = pytest.importorskip("torch")
   make, theirs, shape = LAYERS[name]
   layer, other = make(), theirs(torch.nn).train(training)

@@ -18,7 +18,7 @@ def training() -> Iterator[None]:
   with Tensor.train(): yield
 
 def run(make: Callable[[list[Tensor]], Any], steps: int = 4) -> tuple[list[Any], list[Any]]:
-  """Two parameters after some steps on a quadratic loss, and their starting points."""
+  """Return two parameters after some steps on a quadratic loss, and their starting points."""
   start = arrays((3, 2), (4,))
   params = [Tensor(x) for x in start]
   opt = make(params)

@@ -154,7 +154,7 @@ def test_files_stay_on_disk_until_they_are_loaded(tmp_path):
   model, state = Model(), safe_load(tmp_path / "f")
   load_state_dict(model, state, verbose=False)
   assert model.weight.tolist() == np.arange(16.0).reshape(4, 4).tolist() and not model.weight.device.startswith("DISK")
-  safe_save({"weight": state["weight"]}, tmp_path / "f")       # over the file that it is read from
+  safe_save({"weight": state["weight"]}, tmp_path / "f")       # overwrites the file from which it is read
   assert (safe_load(tmp_path / "f")["weight"].tolist() == model.weight.tolist() == state["weight"].tolist()
           and state["other"].tolist() == [1, 1, 1])
 

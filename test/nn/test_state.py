@@ -83,7 +83,7 @@ def test_unused_entries_are_told(capsys):
   assert "1 entries that the model does not have: more" in capsys.readouterr().err
 
 def test_optimizers_move_too(tmp_path):
-  """A checkpoint of model and optimizer: training goes on as if it had not stopped."""
+  """After loading a checkpoint of model and optimizer, training continues as if it had not stopped."""
   def step(model, optimizer):
     with Tensor.train():
       optimizer.zero_grad()

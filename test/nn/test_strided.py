@@ -23,7 +23,7 @@ def source(tmp_path_factory):
 @given(data=st.data())
 @settings(max_examples=60)
 def test_slices_of_numpy(source, data):
-  """Whatever slicing, transposing and broadcasting make of an array."""
+  """Test arrays made by slicing, transposing and broadcasting."""
   shape = data.draw(st.sampled_from(((48,), (6, 8), (2, 3, 8), (2, 2, 3, 4))))
   x = NUMBERS.reshape(shape)
   x = x[tuple(data.draw(st.slices(n).filter(lambda s: (s.step or 1) > 0)) for n in shape)]
@@ -34,7 +34,7 @@ def test_slices_of_numpy(source, data):
   assert found.shape == x.shape and found.tolist() == x.tolist()
 
 def test_all_small_strides(source):
-  """Each pair of strides either gives what NumPy gives, or is refused because elements overlap or lie outside."""
+  """Each pair of strides either gives the same as NumPy, or is refused because elements overlap or are outside."""
   for shape, strides in itertools.product(((2, 3), (3, 2), (1, 4)), itertools.product(range(6), repeat=2)):
     wanted = np.lib.stride_tricks.as_strided(NUMBERS, shape, [2 * s for s in strides])
     try: found = strided(source, 4, COUNT, dtypes.int16, 0, shape, strides)

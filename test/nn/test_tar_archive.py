@@ -73,7 +73,7 @@ def test_several_gzip_parts():
   assert contents(gzip.compress(data[:700]) + gzip.compress(data[700:]) + bytes(10)) == FILES
 
 def summed(data, at=0):
-  """data with the checksum of the header at a place put right."""
+  """Return data with a corrected checksum in the header at an offset."""
   data = bytearray(data)
   data[at + 148:at + 156] = b" " * 8
   data[at + 148:at + 156] = b"%06o\0 " % sum(data[at:at + 512])
@@ -107,7 +107,7 @@ def test_damage():
   refused(gz[:20] + b"\xff" * 20 + gz[40:], "gzip data is damaged")
 
 def pax(record):
-  """An archive whose one file has this pax record."""
+  """Return an archive whose one file has this pax record."""
   data = bytearray(packed({"a": b"x" * 20}, tarfile.PAX_FORMAT))
   header = bytearray(512)
   header[:3], header[124:136], header[156:157], header[257:265] = b"pax", b"%011o\0" % len(record), b"x", b"ustar\00000"
@@ -124,7 +124,7 @@ def test_pax_records():
     refused(pax(record), text)
 
 def test_many_global_records():
-  """They hold for each member that follows, and cost nothing there."""
+  """They apply to each later member, and cost nothing there."""
   record = b"".join(b"16 key%04d=abcd\n" % i for i in range(9999))
   header = bytearray(512)
   header[:3], header[124:136], header[156:157], header[257:265] = b"pax", b"%011o\0" % len(record), b"g", b"ustar\00000"

@@ -13,7 +13,7 @@ from tinyhw.tensor import Tensor
 
 @pytest.fixture(params=("device", "DISK"))
 def vector(request, engine, tmp_path):
-  """Makes a tensor of bytes."""
+  """Return a function that makes a tensor of bytes."""
   def make(data):
     if request.param == "device": return Tensor(data)
     return Tensor.empty(len(data), device=f"DISK:{tmp_path / 'f'}", dtype=dtypes.uint8).assign(Tensor(data))

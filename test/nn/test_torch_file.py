@@ -1,5 +1,5 @@
-"""Files of PyTorch: those of a writer of our own, golden ones that PyTorch wrote, PyTorch itself where it is; hostile
-and damaged ones."""
+"""Files of PyTorch: those of our own writer, golden files of PyTorch, PyTorch itself where it is installed; hostile and
+damaged files."""
 import os
 import pathlib
 import re
@@ -25,7 +25,7 @@ def refused(data, text):
 
 @pytest.fixture
 def file(tmp_path):
-  """Loads bytes as a file."""
+  """Return a function that loads bytes as a file."""
   def load(data):
     (tmp_path / "f").write_bytes(data)
     return torch_load(tmp_path / "f")
@@ -38,7 +38,7 @@ FORMATS = {
     {"0": NUMBERS.tobytes()}, None),
   "stream": lambda x: stream_file(x, {"0": ("Float", NUMBERS.tobytes())}),
 }
-VIEWS = {   # offset, size, strides: as NumPy makes them
+VIEWS = {   # offset, size, strides, as NumPy makes them
   "whole": (0, (2, 3, 4), (12, 4, 1)), "scalar": (5, (), ()), "row": (12, (3, 4), (4, 1)),
   "column": (1, (2, 3), (12, 4)),
   "permuted": (0, (4, 2, 3), (1, 12, 4)), "steps": (0, (2, 2, 2), (12, 8, 3)), "expanded": (4, (3, 4), (0, 1)),
@@ -59,7 +59,7 @@ def test_views_of_one_storage(file, format, engine):
     assert (loaded[name].to(None) + 1).tolist() == (wanted + 1).tolist()
 
 def test_views_of_storages(file):
-  """As files from before 0.4 have them: a storage that is a part of another one."""
+  """In files from before 0.4, a storage may be a part of another one."""
   def data(view):
     return stream_file(tensor(Stored("0", "Float", 24, view), 1, (2, 2), (2, 1)), {"0": ("Float", NUMBERS.tobytes())})
   assert file(data(("v", 4, 8))).tolist() == [[5.0, 6.0],
@@ -112,7 +112,7 @@ def test_types_that_tensors_bring(file):
 @pytest.mark.parametrize("call, dtype",
                          [("_rebuild_tensor_v2", ()), ("_rebuild_tensor_v3", (Global("torch", "float32"),))])
 def test_bits_of_tensors(file, call, dtype):
-  """The imaginary part of a conjugate is saved as what storage has, with the bit `neg`."""
+  """The imaginary part of a conjugate is saved as the stored number, with the bit `neg`."""
   def data(*bits):
     return zip_file(Reduced(Global("torch._utils", call), (WHOLE, 1, (3,), (2,), False, ordered(), *dtype, *bits)),
                     {"0": NUMBERS.tobytes()})
@@ -194,7 +194,7 @@ class Two:
   def __init__(self): self.a, self.b = nn.Linear(3, 2), nn.LayerNorm(2)
 
 def test_golden_files(engine):
-  """Written by PyTorch: test/golden/make_torch.py."""
+  """test/golden/make_torch.py wrote them with PyTorch."""
   for name in ("torch_zip.pt", "torch_stream.pt"):
     found, model = torch_load(GOLDEN / name), Two()
     assert (found["epoch"] == 3 and found["lr"] == 0.5 and found["shape"] == (2, 3)
@@ -207,7 +207,7 @@ def test_golden_files(engine):
                                                      for name,
     values in types.items())
 
-# ***** PyTorch, where it is *****
+# ***** PyTorch, where it is installed *****
 
 def same(ours, theirs):
   torch = pytest.importorskip("torch")
@@ -243,7 +243,7 @@ def test_ours_reads_pytorch(tmp_path, options):
   same(torch_load(tmp_path / "f"), x)
 
 def test_pytorch_reads_what_the_writer_writes(tmp_path):
-  """So that the writer of these tests is right about the formats."""
+  """This shows that the writer of these tests has the right formats."""
   torch = pytest.importorskip("torch")
   x = {name: tensor(WHOLE, *view) for name, view in VIEWS.items()}
   for name in ("zip", "stream"):
@@ -276,7 +276,7 @@ def test_whole_models_are_refused():
   refused(zip_file(model, {}), r"wants copyreg._reconstructor.* save its state_dict\(\)")
 
 def laughs(opcode, count=60):
-  """A pickle that doubles what it has: of two of it a tuple, a list, a dict."""
+  """Return a pickle that doubles its value again and again: a tuple, a list or a dict of two of it."""
   return b"\x80\x02]" + opcode * count + b"."
 
 BOMBS = {

@@ -1,6 +1,8 @@
-"""Training as users write it: 100 steps of each optimizer against its formula in float64 and against PyTorch,
-schedules, clipping, mixed precision, accumulation, shared and frozen parameters, averages of weights; plain and under
-TinyJit."""
+"""Training as users write it. 100 steps of each optimizer run against its formula in float64 and against PyTorch.
+
+Also schedules, clipping, mixed precision, accumulation, shared and frozen parameters, averages of weights. Each is
+tested plain and under TinyJit.
+"""
 from __future__ import annotations
 from collections.abc import Callable, Iterator
 import math
@@ -25,18 +27,18 @@ START = [RNG.standard_normal(s) / 2 for s in ((6, 5), (5, 4), (4,))]
 INPUTS, TARGETS = RNG.standard_normal((STEPS, 8, 6)), RNG.standard_normal((STEPS, 8, 4))
 
 def loss_of(params: Any, x: Any, y: Any) -> Any:
-  """A small network's loss, with Tensors of either kind."""
+  """Return a small network's loss, with Tensors of either kind."""
   return ((x @ params[0]).tanh() @ params[1] + params[2] - y).square().mean()
 
 def gradients_of(params: list[Any], x: Any, y: Any) -> list[Any]:
-  """Its gradients, in NumPy."""
+  """Return its gradients, in NumPy."""
   h = np.tanh(x @ params[0])
   d = 2 * (h @ params[1] + params[2] - y) / y.size
   return [x.T @ (d @ params[1].T * (1 - h * h)), h.T @ d, d.sum(0)]
 
 def trained(make: Callable[[list[Tensor]], Any], jit: bool = False, dtype: Any = np.float64,
             steps: int = STEPS) -> list[Any]:
-  """The parameters after some steps."""
+  """Return the parameters after some steps."""
   params = [Tensor(a.astype(dtype)) for a in START]
   opt = make(params)
   def step(x: Tensor, y: Tensor) -> Tensor:
@@ -49,8 +51,8 @@ def trained(make: Callable[[list[Tensor]], Any], jit: bool = False, dtype: Any =
 
 # ***** formulas *****
 
-Update = Callable[[Any, Any, dict[str, Any], int], Any]   # (parameter, gradient, its state, step from 1 on) -> new
-                                                          # parameter
+# (parameter, gradient, its state, step from 1 on) -> new parameter
+Update = Callable[[Any, Any, dict[str, Any], int], Any]
 
 def by_formula(update: Update, steps: int = STEPS) -> list[Any]:
   params, states = [a.copy() for a in START], [{} for _ in START]
@@ -61,7 +63,7 @@ def by_formula(update: Update, steps: int = STEPS) -> list[Any]:
 def norm(a: Any) -> float: return math.sqrt((a * a).sum())
 
 def sgd(lr: float, momentum: float = 0.0, decay: float = 0.0, nesterov: bool = False, classic: bool = False) -> Update:
-  """Sutskever et al. 2013; classic: with the learning rate inside of the momentum."""
+  """SGD by Sutskever et al. 2013. classic: the momentum includes the learning rate."""
   def update(p: Any, g: Any, s: dict[str, Any], t: int) -> Any:
     g = (g + decay * p) * (lr if classic else 1)
     if momentum:
@@ -72,7 +74,7 @@ def sgd(lr: float, momentum: float = 0.0, decay: float = 0.0, nesterov: bool = F
 
 def adam(lr: float, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, decay: float = 0.0,
          layers: bool = False) -> Update:
-  """Kingma and Ba 2014, Loshchilov and Hutter 2017; layers: You et al. 2019 (LAMB)."""
+  """Adam by Kingma and Ba 2014, AdamW by Loshchilov and Hutter 2017; layers: LAMB by You et al. 2019."""
   def update(p: Any, g: Any, s: dict[str, Any], t: int) -> Any:
     s["m"], s["v"] = b1 * s.get("m", 0) + (1 - b1) * g, b2 * s.get("v", 0) + (1 - b2) * g * g
     up = s["m"] / (1 - b1 ** t) / (np.sqrt(s["v"] / (1 - b2 ** t)) + eps) + decay * p
@@ -81,10 +83,12 @@ def adam(lr: float, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, decay
 
 def lars(lr: float, momentum: float, decay: float, trust: float, nesterov: bool = False, inside: bool = True,
          decoupled: bool = False) -> Update:
-  """You et al. 2017, algorithm 1. inside: the rate is inside of the momentum, as there, else outside, as Goyal et al.
-  2017, section 3, have it;
-  decoupled: weights decay by themselves, as Loshchilov and Hutter 2017 have it (SGDW), and the layer's rate still knows
-  of it."""
+  """LARS by You et al. 2017, algorithm 1.
+
+  inside: the momentum includes the rate, as in algorithm 1. Otherwise it does not, as in Goyal et al. 2017, section 3.
+  decoupled: weights decay separately, as in Loshchilov and Hutter 2017 (SGDW), but the layer's rate still includes the
+  decay.
+  """
   def update(p: Any, g: Any, s: dict[str, Any], t: int) -> Any:
     layer = trust * norm(p) / (norm(g) + decay * norm(p)) if trust and norm(p) and norm(g) else 1.0
     rate = lr * layer
@@ -98,7 +102,7 @@ def lars(lr: float, momentum: float, decay: float, trust: float, nesterov: bool 
   return update
 
 def muon(lr: float, momentum: float, decay: float, nesterov: bool) -> Update:
-  """Jordan et al. 2024: Nesterov momentum whose matrices are orthogonalized by 5 steps of a quintic iteration."""
+  """Muon by Jordan et al. 2024: Nesterov momentum. Matrices are orthogonalized by 5 steps of a quintic iteration."""
   def update(p: Any, g: Any, s: dict[str, Any], t: int) -> Any:
     s["b"] = momentum * s.get("b", 0) + g
     g = g + momentum * s["b"] if nesterov else s["b"]
@@ -146,7 +150,7 @@ OPTIMIZERS: dict[str, tuple[Callable[..., Any], Update]] = {
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_a_hundred_steps_are_those_of_the_formula(name, monkeypatch):
-  """In float64 throughout, plain and jitted (and fused): to 1e-9. In float32: to 1e-4."""
+  """In float64 throughout, plain and jitted (and fused), they agree to 1e-9. In float32 they agree to 1e-4."""
   make, update = OPTIMIZERS[name]
   want = by_formula(update)
   assert max(abs(w - a).max() for w, a in zip(want, START)) > 0.1
@@ -180,8 +184,8 @@ FROM_ZERO = {name: OPTIMIZERS[name] for name in ("SGD decay", "Adam", "Adam opti
                                                  "LARS decoupled outside")}
 
 def updates(make: Callable[[list[Tensor]], Any], steps: list[Any], jit: bool) -> Iterator[Any]:
-  """What each of some steps takes from a parameter that is 0 before it, given the gradients: nothing is lost in adding
-  them."""
+  """Return the change of a parameter in each of some steps, given the gradients. The parameter is 0 before each step,
+  so that the addition loses nothing."""
   p = Tensor(np.zeros_like(steps[0]))
   opt = make([p])
   def step(g: Tensor) -> Tensor:
@@ -196,7 +200,7 @@ def updates(make: Callable[[list[Tensor]], Any], steps: list[Any], jit: bool) ->
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("name", FROM_ZERO)
 def test_first_steps_are_right_to_the_last_bits(name, jit):
-  """Bias is corrected by 1 - b**t, which cancels: 7e-6 were wrong.
+  """Bias is corrected by 1 - b**t, which cancels. Once 7e-6 of the result was wrong.
 
   The types are those of the parameters, whatever the default is.
   """
@@ -207,19 +211,20 @@ def test_first_steps_are_right_to_the_last_bits(name, jit):
     for t, (g, got) in enumerate(zip(gradients, updates(make, gradients, jit)), 1):
       want = update(np.zeros(20), g.astype(np.float64), state, t)
       assert got.dtype == dtype
-      # of a sum of gradients of both signs what the sum loses is lost
+      # With gradients of both signs, the sum loses digits.
       np.testing.assert_allclose(got, want, rtol=within, atol=within * abs(want).max())
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_parameters_of_float64_have_all_their_bits(name):
-  """Where the default type is float32, too: the learning rate, and what corrects bias, used to be float32."""
+  """This holds where the default type is float32, too. The learning rate and the bias correction once were float32."""
   make, update = OPTIMIZERS[name]
   for got in (trained(make, steps=12), trained(make, jit=True, steps=12)):
     for g, w in zip(got, by_formula(update, 12)): np.testing.assert_allclose(g, w, rtol=1e-12, atol=1e-13)
 
 @pytest.mark.parametrize("fused", [False, True])
 def test_parameters_of_several_types(fused):
-  """Each is computed in its own type, or in a wider one: fused, those of float64 were computed in that of the first."""
+  """Each is computed in its own type, or in a wider one. Fused float64 parameters were once computed in the type of the
+  first parameter."""
   start = [RNG.standard_normal(4).astype(np.float32), RNG.standard_normal(3)]
   params = [Tensor(a) for a in start]
   opt = optim.AdamW(params, lr=0.1, fused=fused)
@@ -236,7 +241,7 @@ def test_parameters_of_several_types(fused):
   np.testing.assert_allclose(params[1].numpy(), want[1], rtol=1e-13)
 
 def test_checkpoints_with_powers_of_float32_go_on():
-  """Earlier ones, and those of others, have b1_t and b2_t in float32."""
+  """Checkpoints of earlier versions, and of others, have b1_t and b2_t in float32."""
   gradients = [RNG.standard_normal(20).astype(np.float32) for _ in range(8)]
   def step(opt: Any, g: Any) -> None:
     opt.params[0].grad = Tensor(g)
@@ -252,7 +257,7 @@ def test_checkpoints_with_powers_of_float32_go_on():
   np.testing.assert_allclose(second.params[0].numpy(), whole.params[0].numpy(), rtol=1e-5, atol=1e-6)
 
 def test_muon_is_that_of_pytorch():
-  """Which rounds to bfloat16 while it orthogonalizes, and knows matrices only."""
+  """PyTorch's rounds to bfloat16 while it orthogonalizes, and takes matrices only."""
   torch = pytest.importorskip("torch")
   if not hasattr(torch.optim, "Muon"): pytest.skip("this PyTorch has no Muon")
   start = RNG.standard_normal((6, 6))
@@ -267,7 +272,7 @@ def test_muon_is_that_of_pytorch():
     other.step()
   np.testing.assert_allclose(mine.numpy(), theirs.detach().numpy(), atol=0.01)
 
-# ***** what users write around optimizers *****
+# ***** code that users write around optimizers *****
 
 def sgd_by_hand(steps: int, rate: Callable[[int], float],
                 change: Callable[[list[Any]], list[Any]] = lambda g: g) -> list[Any]:
@@ -286,7 +291,7 @@ def batch(t: int) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("jit", [False, True])
 def test_a_schedule_of_the_learning_rate(jit):
-  """Warm-up and cosine, by assigning to lr between steps."""
+  """Warm-up and cosine, by assignment to lr between steps."""
   def rate(t: int) -> float: return 0.1 * min((t + 1) / 5, 0.5 * (1 + math.cos(math.pi * t / 20)))
   params = start()
   opt = optim.SGD(params, lr=0.0)
@@ -335,7 +340,7 @@ def test_clipped_gradients(by, jit):
 
 @pytest.mark.parametrize("jit", [False, True])
 def test_gradients_of_parts_of_a_batch_add_up(jit):
-  """Four micro-batches a step: the step of the whole batch."""
+  """Four micro-batches a step give the step of the whole batch."""
   params = start()
   opt = optim.SGD(params, lr=0.1)
   def step(x: Tensor, y: Tensor) -> list[Tensor]:
@@ -368,7 +373,7 @@ def test_mixed_precision_with_a_fixed_loss_scale(jit):
 
 @pytest.mark.parametrize("jit", [False, True])
 def test_mixed_precision_with_a_moving_loss_scale(jit):
-  """A step whose gradients overflow halves the scale and changes nothing else; others change the parameters."""
+  """A step whose gradients overflow halves the scale and changes nothing else. Other steps change the parameters."""
   w, scale, taken = Tensor([1.0, 2.0]), Tensor([2.0 ** 17]), Tensor([0.0])
   opt = optim.SGD([w], lr=0.125)
   def step(x: Tensor) -> Tensor:
@@ -383,7 +388,7 @@ def test_mixed_precision_with_a_moving_loss_scale(jit):
     return loss.realize(scale, taken, *opt.schedule_step())
   run = TinyJit(step) if jit else step
   for _ in range(6): run(Tensor([1.0, 2.0]))
-  # 2**17 and 2**16 are no float16; 2**15 is, but times 2 it is none
+  # float16 cannot hold 2**17 and 2**16. It holds 2**15, but not twice that
   assert scale.tolist() == [2.0 ** 14] and taken.tolist() == [3.0] and w.tolist() == [1.0 - 3 / 8, 2.0 - 6 / 8]
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -399,7 +404,7 @@ def test_narrow_parameters_have_wide_state(dtype):
   np.testing.assert_allclose(w.tolist(), [0.254, -1.253], atol=0.02)
 
 def test_shared_and_frozen_parameters():
-  """One weight used twice gets both gradients and one step; a frozen one gets none."""
+  """A weight that is used twice gets both gradients and one step. A frozen weight gets none."""
   shared, frozen, x = Tensor([[0.5, 0.25], [0.0, 1.0]]), Tensor([[2.0, 0.0], [0.0, 2.0]],
                                                                 requires_grad=False), Tensor([[1.0, 2.0]])
   class Model:

@@ -1,5 +1,5 @@
-"""Our interpreter of pickles agrees with Python's on plain data, and is bounded; hostile pickles are in
-test_torch_file.py too."""
+"""Our interpreter of pickles agrees with Python's on plain data, and is bounded. test_torch_file.py also has hostile
+pickles."""
 import pickle
 
 from hypothesis import given, settings
@@ -25,7 +25,7 @@ plain = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow
 def test_plain_data_as_python_reads_it(x, protocol):
   data = pickle.dumps(x, protocol)
   try: wanted = pickle.loads(data)
-  except ValueError: return   # integers with more digits than this Python reads
+  except ValueError: return   # Python does not read integers with more digits than this
   found = load(data)
   assert found == wanted and type(found) is type(wanted) and repr(found) == repr(wanted)
 

@@ -1,4 +1,4 @@
-"""Zip archives: those of Python's zipfile, made by hand where it does not write them; damaged and hostile ones."""
+"""Zip archives: those of Python's zipfile, and handmade ones that it does not write; damaged and hostile archives."""
 import io
 import struct
 import zipfile
@@ -15,13 +15,13 @@ FILES = {"a.txt": b"hello " * 100, "folder/b.bin": bytes(range(256)), "empty": b
 
 def packed(files=FILES, packing=zipfile.ZIP_STORED, seekable=True, **options):
   made = io.BytesIO()
-  if not seekable: made.seek = None   # type: ignore[assignment]  # zipfile then writes sizes behind the data
+  if not seekable: made.seek = None   # type: ignore[assignment]  # zipfile then writes sizes after the data
   with zipfile.ZipFile(made, "w", packing, **options) as z:
     for name, data in files.items(): z.writestr(name, data)
   return made.getvalue()
 
 class Pipe(io.RawIOBase):
-  """What is written, without seeking: sizes come behind the data then."""
+  """A file that cannot seek. Sizes then come after the data."""
   def __init__(self): self.data = bytearray()
   def writable(self): return True
   def write(self, data):
@@ -52,7 +52,7 @@ def test_files(kind, engine):
   assert contents(data) == FILES and list(contents(data)) == list(FILES)
 
 def test_sizes_of_64_bits(monkeypatch):
-  """As archives of more than 4 GB have them: zipfile is told that 10 bytes are much."""
+  """Archives of more than 4 GB have them. zipfile is told that 10 bytes are much."""
   monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 10)
   data = packed()
   monkeypatch.undo()
@@ -60,11 +60,11 @@ def test_sizes_of_64_bits(monkeypatch):
   short = bytearray(data)
   at = short.index(b"PK\1\2") + 46 + len("a.txt")
   assert short[at:at + 2] == b"\1\0"
-  struct.pack_into("<H", short, at, 9)    # the field is of another kind: the sizes stay as they are
+  struct.pack_into("<H", short, at, 9)    # a field of another kind: the sizes are not replaced
   refused(bytes(short), "members overlap|takes bytes")
 
 def test_zip64_end_record():
-  """More members than 16 bits count."""
+  """There are more members than 16 bits can count."""
   files = {f"{i:x}": b"" for i in range(66_000)}
   files["last"] = b"x"
   data = packed(files)
@@ -94,7 +94,7 @@ def refused(data, text):
   with pytest.raises(FileFormatError, match=text): zip_extract(Tensor(data))
 
 def changed(data, mark, offset, form, value, skip=0):
-  """data with a number changed, `offset` bytes behind a signature."""
+  """Return data with a number changed, `offset` bytes after a signature."""
   at = -1
   for _ in range(skip + 1): at = data.index(mark, at + 1)
   made = bytearray(data)

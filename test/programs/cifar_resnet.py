@@ -1,4 +1,4 @@
-"""A small ResNet of 32x32 photographs that are shifted and mirrored at random in each step.
+"""A small ResNet for 32x32 photographs, which are shifted and mirrored at random in each step.
 
 Source: He et al. 2015, section 4.2.
 """

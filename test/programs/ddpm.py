@@ -10,7 +10,7 @@ from tinyhw import Tensor, TinyJit, nn
 BATCH, WIDTH, STEPS = 64, 32, 200
 
 class Block:
-  """Two convolutions, to which the time is added between them."""
+  """Two convolutions. The time is added between them."""
   def __init__(self, inputs: int, outputs: int) -> None:
     self.conv1, self.norm1 = nn.Conv2d(inputs, outputs, 3, padding=1), nn.GroupNorm(8, outputs)
     self.conv2, self.norm2 = nn.Conv2d(outputs, outputs, 3, padding=1), nn.GroupNorm(8, outputs)
@@ -37,7 +37,7 @@ def training(jit: bool = True) -> Iterator[float]:
   pixels, labels = samples.digits()
   images = (Tensor(pixels).reshape(len(labels), 1, 8, 8).float() / 8 - 1).realize()
   noise = Tensor(samples.normal(len(labels) * 64, "noise")).reshape(len(labels), 1, 8, 8).realize()
-  kept = (1 - Tensor.linspace(1e-4, 0.04, STEPS)).cumprod().realize()   # how much of an image is left at each time
+  kept = (1 - Tensor.linspace(1e-4, 0.04, STEPS)).cumprod().realize()   # the part of an image that is left at each time
   model = UNet()
   samples.initialize(nn.state.get_state_dict(model), lambda p, values: p.assign(Tensor(values).reshape(p.shape)))
   optimizer = nn.optim.Adam(nn.state.get_parameters(model), lr=1e-3)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 BATCH, WIDTH, STEPS = 64, 32, 200
 
 class Block(nn.Module):
-  """Two convolutions, to which the time is added between them."""
+  """Two convolutions. The time is added between them."""
   def __init__(self, inputs: int, outputs: int) -> None:
     super().__init__()
     self.conv1, self.norm1 = nn.Conv2d(inputs, outputs, 3, padding=1), nn.GroupNorm(8, outputs)
@@ -40,7 +40,7 @@ def training(jit: bool = True) -> Iterator[float]:
   pixels, labels = samples.digits()
   images = torch.frombuffer(bytearray(pixels), dtype=torch.uint8).reshape(len(labels), 1, 8, 8).float() / 8 - 1
   noise = torch.tensor(samples.normal(len(labels) * 64, "noise")).reshape(len(labels), 1, 8, 8)
-  kept = (1 - torch.linspace(1e-4, 0.04, STEPS)).cumprod(dim=0)   # how much of an image is left at each time
+  kept = (1 - torch.linspace(1e-4, 0.04, STEPS)).cumprod(dim=0)   # the part of an image that is left at each time
   model = UNet()
   samples.initialize(model.state_dict(), lambda p, values: p.copy_(torch.tensor(values).reshape(p.shape)))
   optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)

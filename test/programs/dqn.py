@@ -1,4 +1,4 @@
-"""Deep Q-learning: a network learns to balance a pole from what it tries. Source: Mnih et al. 2015."""
+"""Deep Q-learning: a network learns by trial to balance a pole. Source: Mnih et al. 2015."""
 import random
 from collections.abc import Iterator
 

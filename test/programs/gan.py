@@ -1,4 +1,4 @@
-"""Two networks that play against each other: one makes handwritten digits, one tells them from real ones.
+"""Two competing networks: one makes handwritten digits, one distinguishes them from real ones.
 
 Source: Radford et al. 2015 (DCGAN).
 """

@@ -1,4 +1,4 @@
-"""An LSTM that tells of which of four invented languages a word is. Source: Hochreiter and Schmidhuber 1997."""
+"""An LSTM that recognises which of four invented languages a word is from. Source: Hochreiter and Schmidhuber 1997."""
 from collections.abc import Iterator
 
 import samples

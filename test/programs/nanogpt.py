@@ -1,4 +1,4 @@
-"""A GPT that learns a text character by character, of the size that nanoGPT proposes for a CPU.
+"""A GPT that learns a text character by character. It has the size that nanoGPT proposes for a CPU.
 
 Source: Karpathy's nanoGPT, Radford et al. 2019.
 """

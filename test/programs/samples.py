@@ -1,8 +1,8 @@
-"""What a program and its twin in PyTorch share: the same data, initial weights, noise and choices, made by Python's
-random numbers alone.
+"""Shared parts of a program and its PyTorch counterpart: the same data, initial weights, noise and choices, made only
+from Python's random numbers.
 
-A program `x.py` and its twin `x_torch.py` have a function `training` each, an endless iterator of the losses of steps.
-Both run as scripts:
+A program `x.py` and its counterpart `x_torch.py` each have a function `training`: an endless iterator of the losses of
+steps. Both run as scripts:
 
     python3 test/programs/vae.py [steps] [--plain]       # --plain: without TinyJit
 """
@@ -40,8 +40,7 @@ def initialize(state: Mapping[str, Any], write: Callable[[Any, array[float]], ob
   """Write initial values to all parameters of a state dict: uniform within 1/sqrt(fan in), 1 for the weights of norms,
   0 for their biases.
 
-  Statistics of batchnorms keep what they have. PyTorch's names of a recurrent layer's weights have a suffix `_l0`,
-  which is ignored.
+  Statistics of batchnorms stay. PyTorch's names of a recurrent layer's weights have a suffix `_l0`, which is ignored.
   """
   for name, parameter in state.items():
     if "running_" in name or "num_batches" in name: continue
@@ -53,26 +52,26 @@ def initialize(state: Mapping[str, Any], write: Callable[[Any, array[float]], ob
     write(parameter, values)
 
 def normal(size: int, seed: str) -> array[float]:
-  """Normally distributed float32."""
+  """Return normally distributed float32 numbers."""
   rng = random.Random(seed)
   return array("f", [rng.gauss(0, 1) for _ in range(size)])
 
 # ***** data *****
 
 def batches(count: int, size: int, seed: str = "batches") -> Iterator[list[int]]:
-  """For ever: the numbers of `size` samples of `count`, in random order and without one twice in an epoch."""
+  """Yield the numbers of `size` samples of `count` for ever, in random order and without repetition in an epoch."""
   rng, order = random.Random(seed), list(range(count))
   while True:
     rng.shuffle(order)
     for k in range(0, count - size + 1, size): yield order[k:k + size]
 
 def digits() -> tuple[bytes, bytes]:
-  """Pixels from 0 to 16 and labels of the 1,797 digits of examples/data: (1797, 1, 8, 8) and (1797,)."""
+  """Return pixels from 0 to 16 and labels of the 1,797 digits of examples/data: (1797, 1, 8, 8) and (1797,)."""
   data = gzip.decompress((ROOT / "examples/data/digits.gz").read_bytes())
   return b"".join(data[k:k + 64] for k in range(0, len(data), 65)), data[64::65]
 
 def photographs(count: int) -> tuple[bytes, bytes]:
-  """Coloured stripes of ten directions in noise, as CIFAR-10's images are laid out: (count, 3, 32, 32), and the
+  """Return coloured stripes of ten directions in noise, in the layout of CIFAR-10's images: (count, 3, 32, 32), and the
   direction of each."""
   rng = random.Random("photographs")
   pixels, labels = bytearray(), bytes(k % 10 for k in range(count))
@@ -86,8 +85,8 @@ def photographs(count: int) -> tuple[bytes, bytes]:
   return bytes(pixels), labels
 
 def words(count: int, length: int) -> tuple[bytes, bytes]:
-  """Words of four invented languages, each with its own habits of which letter follows which: (count, length) from 0
-  to 25, and (count,)."""
+  """Return words of four invented languages: (count, length) from 0 to 25, and (count,). Each language has its own
+  frequencies of pairs of letters."""
   rng = random.Random("words")
   follow = [[rng.sample(range(26), 4) for _ in range(26)] for _ in range(4)]
   letters, labels = bytearray(), bytes(k % 4 for k in range(count))
@@ -99,25 +98,25 @@ def words(count: int, length: int) -> tuple[bytes, bytes]:
   return bytes(letters), labels
 
 def text() -> tuple[list[int], str]:
-  """The licence as numbers of characters, and the characters."""
+  """Return the licence as numbers of characters, and the characters."""
   content = (ROOT / "LICENSE").read_text(encoding="utf-8")
   characters = "".join(sorted(set(content)))
   return [characters.index(c) for c in content], characters
 
 class CartPole:
-  """A pole on a cart, to be kept upright by pushing the cart to the left (0) or to the right (1).
+  """A pole on a cart. Pushes of the cart to the left (0) or to the right (1) keep it upright.
 
   Source: Barto, Sutton and Anderson 1983.
   """
   def __init__(self, seed: str = "cart"): self.rng = random.Random(seed)
 
   def reset(self) -> list[float]:
-    """A new episode: position, speed, angle and its speed, near to 0."""
+    """Start a new episode: position, speed, angle and its speed, near to 0."""
     self.state = [self.rng.uniform(-0.05, 0.05) for _ in range(4)]
     return self.state
 
   def step(self, action: int) -> tuple[list[float], float, bool]:
-    """(state, reward, whether the pole has fallen) after 20 ms."""
+    """Return (state, reward, whether the pole has fallen) after 20 ms."""
     x, dx, angle, turn = self.state
     force, sine, cosine = 10.0 if action else -10.0, math.sin(angle), math.cos(angle)
     push = (force + 0.05 * turn * turn * sine) / 1.1

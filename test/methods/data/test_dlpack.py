@@ -1,4 +1,4 @@
-"""Capsules by themselves: names, versions, deleters."""
+"""DLPack capsules alone: names, versions, deleters."""
 import ctypes
 
 import pytest
@@ -9,7 +9,7 @@ from tinyhw.errors import InterchangeError
 from tinyhw.methods.data import dlpack
 
 def capsule(versioned: bool = True, **changes: int) -> object:
-  """A capsule over eight bytes, with fields of its tensor (or of what is around it) changed."""
+  """Return a capsule over eight bytes, with some fields of its tensor (or of the structure around it) changed."""
   made = dlpack.give(memoryview(bytearray(8)), dtypes.int32, (2,), (1,), 0, versioned, False)
   kind = c.DLManagedTensorVersioned if versioned else c.DLManagedTensor
   managed = kind.from_address(dlpack._pointer(made, c.NAME if versioned else c.LEGACY_NAME))

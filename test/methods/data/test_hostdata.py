@@ -51,7 +51,7 @@ def test_numbers_that_a_type_holds():
                                                                   dtype=dtypes.int8).tolist() == [[44]]
 
 class Interface:
-  """What only says where its memory is."""
+  """An object that only describes its memory."""
   def __init__(self):
     self.array = np.arange(3, dtype=np.int16)
     self.__array_interface__ = self.array.__array_interface__
@@ -98,7 +98,7 @@ def test_data_that_is_refused(data, error):
   with pytest.raises(error): Tensor(data)
 
 def test_lists_that_contain_themselves_are_refused() -> None:
-  """It did not end."""
+  """The conversion once did not end."""
   endless: list[object] = []
   endless.append(endless)
   with pytest.raises(ShapeError, match="nested more than 64 deep, or contain themselves"): Tensor(endless)

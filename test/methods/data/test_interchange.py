@@ -1,4 +1,4 @@
-"""Memory shared with NumPy and PyTorch, both ways; buffers, copies, pickles, and what is printed."""
+"""Memory shared with NumPy and PyTorch, both ways; buffers, copies, pickles, and the printed text."""
 import copy
 import gc
 import math
@@ -47,7 +47,7 @@ def test_views_of_storage_are_shared_with_strides():
     shared[...] = 99
     assert (view(x).numpy() == 99).all()
     x.assign(Tensor.arange(24).reshape(2, 3, 4)).realize()
-  flipped = np.from_dlpack(x.flip(0))     # no strides for that: a copy
+  flipped = np.from_dlpack(x.flip(0))     # no strides describe it: a copy
   assert flipped[0, 0, 0] == 12 and np.from_dlpack(x[:, :0]).shape == (2, 0, 4)
   with pytest.raises(InterchangeError, match="no strides"): x.flip(0).__dlpack__(copy=False)
 
@@ -104,7 +104,7 @@ def test_numpy_is_shared(kind):
   a[0, 0] = 1
   assert x.tolist() == a.tolist()
   x.assign(x.bitwise_not() if kind == "bool" else x + x).realize()
-  Device[x.device].synchronize()   # what NumPy sees is memory, whoever is still writing
+  Device[x.device].synchronize()   # NumPy sees memory, even while it is written
   assert a.tolist() == x.tolist() and a[0, 1] == (0 if kind == "bool" else 2)
 
 def test_what_was_computed_from_shared_memory_is_computed_again_when_asked():
@@ -116,7 +116,7 @@ def test_what_was_computed_from_shared_memory_is_computed_again_when_asked():
     copy, far = t.clone(), (t * 2).sum() + 1
     assert total.item() == 10 and far.item() == 9 and copy.tolist() == [1] * 4
     a[:] = 3
-    assert t.tolist() == [3] * 4 and total.item() == 10 and (t * scale).sum().item() == 10   # nobody said so
+    assert t.tolist() == [3] * 4 and total.item() == 10 and (t * scale).sum().item() == 10  # nobody called invalidate()
     assert t[1:].invalidate().tolist() == [3] * 3
     assert total.item() == 30 and (t * scale).sum().item() == 30 and far.item() == 25 and waiting.tolist() == [6, 6]
     assert kept.tolist() == [2] * 4 and copy.tolist() == [3] * 4   # storage stays, an expression is computed again
@@ -137,7 +137,7 @@ def test_who_else_computes_from_the_memory_is_told(other):
     a += 1
     assert (x.item(), y.item(), z.item()) == before
     told.invalidate()
-    reaches = u.numel() == 4 or told is t     # the last two elements are none of the first two
+    reaches = u.numel() == 4 or told is t     # the last two elements are not among the first two
     assert (x.item(), y.item()) == (a.sum(), a[-u.numel():].sum()) and z.item() == (a[:2].sum() if reaches
                                                                                     else before[2])
 
@@ -272,7 +272,7 @@ def test_buffers():
 @pytest.mark.parametrize("number", [np.float64(2), np.float32(2), np.int64(2), np.uint8(2)],
                          ids=lambda x: type(x).__name__)
 def test_numbers_of_numpy_are_weak_as_those_of_python(number):
-  """`x / np.sqrt(n)` keeps float32, on either side, as in tinygrad and PyTorch."""
+  """`x / np.sqrt(n)` keeps float32, in either order, as in tinygrad and PyTorch."""
   for kind in ("float16", "float32", "int8", "bool"):
     x = Tensor([1, 3, 4], dtype=kind)
     for f in (lambda a, b: a * b, lambda a, b: a - b, lambda a, b: a / b, lambda a, b: a < b, lambda a, b: a == b):
@@ -336,7 +336,8 @@ def test_what_left_a_pickle_keeps_the_memory_of_a_tensor_that_is_gone():
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_tensors_that_share_memory_do_so_after_a_pickle(protocol):
-  """All of it, in other shapes, too. A part, or another order, is a tensor of its own, as in a pickle by itself."""
+  """Tensors over all of the memory still share it, even in other shapes. A part, or another order, becomes a tensor of
+  its own, as when it is pickled alone."""
   x = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize()
   again, flat, row, turned, alone = pickle.loads(pickle.dumps((x, x.reshape(4), x[0], x.T, x.clone()), protocol))
   assert [t.tolist() for t in (again, flat, row, turned, alone)] == [[[1, 2], [3, 4]], [1, 2, 3, 4], [1, 2],
@@ -350,7 +351,7 @@ def test_tensors_that_share_memory_do_so_after_a_pickle(protocol):
 
 @pytest.mark.parametrize("copied", (lambda pair: pickle.loads(pickle.dumps(pair)), copy.deepcopy))
 def test_views_of_what_is_only_expressed_are_not_shared_by_a_copy(copied):
-  """Nor are views of storage by copy.deepcopy. A view that is taken after realize() is, by a pickle."""
+  """copy.deepcopy does not share views of storage either. A pickle shares a view that is taken after realize()."""
   x = Tensor([1.0, 2.0]) * 2
   base, view = copied((x, x.reshape(2, 1)))
   base += 1

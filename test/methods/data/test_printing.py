@@ -1,6 +1,6 @@
-"""Texts of tensors: layout of nested rows, numbers, what is left out.
+"""Texts of tensors: layout of nested rows, numbers, omitted elements.
 
-What repr says of states is in test_interchange.py.
+The states in repr are tested in test_interchange.py.
 """
 import pytest
 

@@ -1,4 +1,4 @@
-"""Builders: the shapes that they store are the ones that would be computed, and what does nothing is left out."""
+"""Builders store the shapes that would be computed, and omit nodes that do nothing."""
 import numpy as np
 import pytest
 
@@ -59,9 +59,9 @@ def test_axes():
   with pytest.raises(IndexRangeError, match="the tensor has 3 axes; use -3 to 2"): graph.axis_of(3, 3)
   with pytest.raises(ArgumentError, match="an axis is a whole number"): graph.axis_of("a", 3)
 
-# ***** places *****
+# ***** indices *****
 
-PLACES = {   # of a vector with 2 * k elements: what gives places, or is computed from them
+PLACES = {   # of a vector with 2 * k elements: functions that return indices, or compute with them
   "argmax": lambda x: x.argmax(), "argmin": lambda x: x.argmin(0), "sort": lambda x: x.sort()[1],
   "argsort": lambda x: x.argsort(descending=True),
   "topk": lambda x: x.topk(3)[1], "cummax": lambda x: x.cummax()[1], "cummin": lambda x: x.cummin()[1],
@@ -85,14 +85,14 @@ USES = {
 
 @pytest.mark.parametrize("name", PLACES)
 def test_places_beyond_32_bits_are_of_64(name):
-  """The tensors are never computed. Of fewer elements places are of the default integer type."""
+  """The tensors are never computed. With fewer elements, indices have the default integer type."""
   def places(n): return PLACES[name](Tensor([1.0]).expand(n)).dtype
   assert places(100) is dtypes.int32 and places(2 ** 31) is dtypes.int64
   assert name in ("argsort", "sort", "topk") or places(2 ** 31 - 2) is dtypes.int32    # a sort pads to a power of two
 
 @pytest.mark.parametrize("name", [*PLACES, *USES])
 def test_places_of_64_bits_are_the_same(name, monkeypatch):
-  """As if few elements were too many for 32 bits."""
+  """Indices of 64 bits give the same results: few elements are treated as too many for 32 bits."""
   f, x = {**PLACES, **USES}[name], Tensor([0.0, 3.0, -1.0, 2.0, 3.0, 1.0])
   want = f(x).tolist()
   monkeypatch.setattr(graph, "place_type", lambda *counts, least=None: dtypes.int64)
@@ -108,7 +108,7 @@ def test_places_that_the_default_integer_does_not_hold():
 
 @pytest.mark.parametrize("kind", ("int8", "uint8"))
 def test_narrow_indices_of_long_axes(kind):
-  """Place 256 is not place 0."""
+  """Index 256 is not index 0."""
   x = Tensor.rand(2, 300).realize()
   index, wide = Tensor([[0, 44], [3, 100]], dtype=kind), Tensor([[0, 44], [3, 100]])
   narrow_grad, wide_grad = (x.gather(1, i).sum().gradient(x)[0].tolist() for i in (index, wide))

@@ -1,5 +1,5 @@
-"""What counts as storage or as a constant; writes through views: bits as another type, of one size and of several;
-elements that share memory; views of tensors without storage."""
+"""Storage and constants; writes through views: bits as another type, of the same size and of others; elements that
+share memory; views of tensors without storage."""
 from __future__ import annotations
 from collections.abc import Callable
 import copy as copying
@@ -53,7 +53,7 @@ def test_two_assigns_are_two_nodes() -> None:
 # ***** the bits as another type *****
 
 def both(dtype: str = "float32") -> tuple[Tensor, Any]:
-  """The same elements as a Tensor, and as an array of NumPy's, whose views are the oracle."""
+  """Return the same elements as a Tensor, and as a NumPy array, whose views are the oracle."""
   array = np.arange(1, 25, dtype=dtype).reshape(4, 6)
   return Tensor(array).realize(), array.copy()
 
@@ -190,7 +190,7 @@ def test_a_parameter_that_is_a_bitcast_has_a_gradient() -> None:
     w.assign((w - 0.25 * w.grad).detach()).realize()
   assert w.tolist() == [0.25, 0.5]
 
-# ***** what a write would not reach *****
+# ***** writes that would be lost *****
 
 @pytest.mark.parametrize("write", (put_all, put_places, put_where, assign, add))
 @pytest.mark.parametrize("view", (lambda t: t.reshape(1, 4, 6).expand(3, 4, 6), lambda t: t[:, :1].expand(4, 5),
@@ -246,7 +246,7 @@ def test_copies_of_a_value_are_written(copy: Callable[[Tensor], Tensor]) -> None
   assert y.tolist() == [20, *((e + 1) * 2 for e in expected[1:])] and x.tolist() == [1, 2, 3,
                                                                                      4] and copy(x).tolist() == expected
 
-# ***** views of what has no storage *****
+# ***** views of tensors without storage *****
 
 PARTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
   "a part": (lambda t: t[1:3], lambda a: a[1:3]),
@@ -263,7 +263,7 @@ PARTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
   "another tensor": (lambda t: Tensor(t), lambda a: a)}
 
 def two() -> tuple[Tensor, Any]:
-  """A tensor without storage, and the same in NumPy, whose views are the oracle."""
+  """Return a tensor without storage, and the same in NumPy, whose views are the oracle."""
   return data(4, 6) * 2 - 7, np.arange(24, dtype=np.float32).reshape(4, 6) * 2 - 7
 
 @pytest.mark.parametrize("write", (put, put_all, put_places, assign, add))
@@ -333,7 +333,7 @@ def test_realized_between_the_view_and_the_write(which: str, written: str) -> No
   names = {"whole": (x, array), "view": (x[1:3], array[1:3]), "other": (x[2:, 1:], array[2:, 1:])}
   for name in {"both": ("view", "other"), "all": ("view", "whole", "other")}.get(which, (which,)):
     names[name][0].realize()
-  names["late"] = names["view"][0][1], names["view"][1][1]     # a view of what may have storage by now
+  names["late"] = names["view"][0][1], names["view"][1][1]     # views of a tensor that may have storage by now
   kept = x * 3, array * 3
   for _ in range(2):
     t, a = names[written]

@@ -33,7 +33,7 @@ def test_remainders_of_infinite_divisors():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_remainders_are_exact_or_unknown(dtype):
-  """All magnitudes: a quotient of more bits than the steps take gives NaN, never a wrong number."""
+  """For all magnitudes: a quotient with more bits than the steps remove gives NaN, never a wrong number."""
   rng = np.random.default_rng(0)
   low, high = np.finfo(dtype).minexp, np.finfo(dtype).maxexp
   a, b = (rng.choice([-1, 1], (2, 2000)) * np.ldexp(rng.uniform(1, 2, (2, 2000)),

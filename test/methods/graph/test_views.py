@@ -24,7 +24,7 @@ def test_limits_are_those_of_the_variable_and_checks_those_of_its_value():
   views.check_part(0, 5, n, n + 1)
   with pytest.raises(IndexRangeError, match=r"axis 2, which has size 4: n\[=4\] is 4, \(n\[=4\]\+1\) is 5"):
     views.check_part(2, 4, n, n + 1)
-  # no value: all must fit
+  # without values, the part must fit for all of them
   with pytest.raises(IndexRangeError, match="to n of axis 2, which has size 7"): views.check_part(2, 7, 0, v)
 
 def test_padding():

@@ -174,7 +174,7 @@ OF_VARIABLES = [
 
 @pytest.mark.parametrize("f", OF_VARIABLES)
 def test_numbers_made_of_variables_are_weak_as_pythons_own(f):
-  """Eager and captured: the values and the types that plain numbers give."""
+  """Eager and captured: the values and the types equal those of plain numbers."""
   data = np.array([1.25, 2.5], np.float32)
   jitted = TinyJit(lambda x, n: f(x, n).realize())
   for k in (3, 3, 4, 7, 1, 3):
@@ -191,7 +191,7 @@ def test_gradients_by_numbers_made_of_variables():
 
 @pytest.mark.parametrize("make", [lambda n: Tensor(1 / n), lambda n: Tensor(n), lambda n: Tensor.full((), n / 2)])
 def test_a_value_of_variables_alone_is_computed_on_each_device(make):
-  """Its node names no device, and may live on: what one device computed of it is no other's."""
+  """Its node names no device, and may live on. So a value computed on one device must not serve another."""
   n = Variable("n", 1, 8).bind(3)
   value = make(n)
   node = value.uop

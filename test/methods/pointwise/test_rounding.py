@@ -1,4 +1,4 @@
-"""Signs, rounding, questions and limits against NumPy. test_functions.py tries them beside the functions that round."""
+"""Signs, rounding, tests and limits against NumPy. test_functions.py tries them along with the functions that round."""
 import math
 
 import numpy as np

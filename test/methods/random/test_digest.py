@@ -41,7 +41,7 @@ def test_keccak_refuses():
   with pytest.raises(ShapeError, match="axis"): Tensor(1, dtype=dtypes.uint8).keccak()
 
 def tree(data: bytes, block: int, chunk: int) -> bytes:
-  """What hash() is defined to be."""
+  """Compute the definition of hash()."""
   while True:
     chunks = max(1, -(-len(data) // chunk))
     data = data.ljust(chunks * chunk, b"\0")
@@ -50,7 +50,7 @@ def tree(data: bytes, block: int, chunk: int) -> bytes:
     if chunks == 1: return data
 
 def test_hash(engine, monkeypatch):
-  """With blocks of 64 bytes, which 4 digests fill."""
+  """Use blocks of 64 bytes, which 4 digests fill."""
   only_on(engine, "CPU", "PYTHON", why="hundreds of kernels, which test_keccak has on all engines")
   monkeypatch.setattr(digest, "BLOCK", 64)
   monkeypatch.setattr(digest, "CHUNK", 256)

@@ -1,4 +1,4 @@
-"""Draws: each is one, in all threads and generations, and generators of a thread's own leave others alone."""
+"""Draws are unique, in all threads and generations. A thread's own generator does not change the others."""
 from __future__ import annotations
 import threading
 
@@ -46,7 +46,7 @@ def test_a_generator_of_ones_own_leaves_the_others_alone() -> None:
   assert found + numbers(1) == plain
   with Generator(None) as other:
     assert numbers(1) != plain[:1]
-    Tensor.manual_seed(7)     # of the one that is entered
+    Tensor.manual_seed(7)     # restarts the generator that is entered
     assert other is current() and numbers(2) == plain[:2]
   assert current() is not other and numbers(1) != plain[:1]
 

@@ -1,4 +1,4 @@
-"""Random tensors: reproducible, independent of the order of evaluation, and distributed as they should be."""
+"""Random tensors are reproducible, independent of the order of evaluation, and correctly distributed."""
 import math
 
 import numpy as np
@@ -39,8 +39,8 @@ def test_a_seed_gives_the_same_numbers_on_any_device_but_two_draws_never_do():
   first, second = draws("PYTHON", "PYTHON")
   assert draws("PYTHON", "PYTHON:1") == draws("PYTHON:1", "PYTHON") == [first, second] and first != second
 
-# The first numbers after manual_seed(42), each made by the first draw. They are part of what a version promises: no
-# engine, and no change, may alter them.
+# The first numbers after manual_seed(42), each made by the first draw. A version promises them: no engine, and no
+# change, may alter them.
 GOLDEN = {
   "rand": (lambda: Tensor.rand(3), [0.3102535009384155, 0.9927533864974976, 0.10647237300872803]),
   "rand float64": (lambda: Tensor.rand(3, dtype="float64"),
@@ -136,7 +136,7 @@ def test_dropout():
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "fp8e4m3", "fp8e5m2"])
 def test_the_largest_number_is_below_one(dtype):
-  """Of the words that give the most: all bits set."""
+  """The words with all bits set give the largest number."""
   word = graph.constant(dtypes.uint64, (1 << 64) - 1)
   largest = Tensor(to_unit(graph.broadcast(word, (1,)), to_dtype(dtype))).tolist()[0]
   assert largest == 1 - 2.0 ** -dtypes.finfo(to_dtype(dtype))[1]
@@ -157,13 +157,14 @@ def test_largest_below():
 # ***** distributions, with the CPU's numbers: those of all devices are equal *****
 
 def ks(x, cdf) -> float:
-  """Kolmogorov and Smirnov's statistic times the root of the number of samples: above 1.95 with probability 0.001."""
+  """Return the Kolmogorov-Smirnov statistic times the root of the number of samples. It is above 1.95 with probability
+  0.001."""
   x = np.sort(np.asarray(x, np.float64).ravel())
   n, p = len(x), cdf(x)
   return float(max((np.arange(1, n + 1) / n - p).max(), (p - np.arange(n) / n).max()) * math.sqrt(n))
 
 def chi_square(counts) -> float:
-  """Deviations from equal frequencies in standard deviations: above 4 with probability 0.0002."""
+  """Return the deviation from equal frequencies in standard deviations. It is above 4 with probability 0.0002."""
   counts = np.asarray(counts, np.float64)
   k, expected = len(counts), counts.sum() / len(counts)
   return float((((counts - expected) ** 2 / expected).sum() - (k - 1)) / math.sqrt(2 * (k - 1)))
@@ -192,7 +193,7 @@ def test_distributions_of_integers(engine):
   n = 1 << 15
   for span in (2, 6, 100):
     assert chi_square(np.bincount(Tensor.randint(n, low=-1, high=span - 1).numpy() + 1, minlength=span)) < 4
-  # a remainder favours the lower third
+  # a remainder would favour the lower third
   for span, dtype in ((3 << 30, dtypes.uint32), (3 << 40, dtypes.int64), (3 << 62, dtypes.uint64)):
     x = Tensor.randint(n, low=0, high=span, dtype=dtype).numpy().astype(np.float64)
     assert x.max() < span and chi_square(np.histogram(x, 12, (0, float(span)))[0]) < 4
@@ -223,7 +224,7 @@ def test_frequencies_of_choices(engine):
     assert abs((Tensor.ones(1 << 14).dropout(0.3).numpy() == 0).mean() - 0.3) < 4 * math.sqrt(0.21) / 128
 
 def test_a_draw_of_many_elements(engine):
-  """Counters go on through 32 bits: the elements before and after 2**32 differ, and are those of the definition."""
+  """Counters carry beyond 32 bits: the elements before and after 2**32 differ, and agree with the definition."""
   if engine == "interpreter": pytest.skip("computes all elements")
   Tensor.manual_seed(3)
   words = random_words(((1 << 32) + 4,), None)
@@ -281,7 +282,7 @@ def test_threefry():
   assert x.threefry(key).tolist() == [threefry(i, 7) for i in (0, 1, 2 ** 63)]
 
 def test_a_jitted_function_draws_what_it_would_draw_without(monkeypatch):
-  """Each replay gets the next draw of the same sequence; draws outside go on after it."""
+  """Each replay gets the next draw of the same sequence. Draws outside continue after it."""
   monkeypatch.setattr(base, "realize_nodes", realizing.realize)
   def step(x: Tensor) -> Tensor: return (x + Tensor.rand(4, contiguous=False) * Tensor.rand(4)).realize()
   results = []

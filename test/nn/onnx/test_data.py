@@ -1,4 +1,4 @@
-"""TensorProtos of every type, in every place, and what is refused."""
+"""TensorProtos of every type, with elements in every location, and errors."""
 import os
 import struct
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_raw_data_of_numpys_types(name: str) -> None:
   np.testing.assert_array_equal(found.numpy(), array)
   assert found.numpy().dtype == array.dtype
 
-# type, the field's bytes, what they are
+# type, the field's bytes, the elements
 TYPED = [
   (1, field(4, struct.pack("<2f", 1.5, -2.0)), dtypes.float32, [1.5, -2.0]),
   (11, field(10, struct.pack("<2d", 1.5, -2.0)), dtypes.float64, [1.5, -2.0]),

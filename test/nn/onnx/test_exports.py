@@ -1,4 +1,4 @@
-"""What torch.onnx exports, where it is installed, computes what torch does."""
+"""Models that torch.onnx exports, where it is installed, compute the same as in torch."""
 import io
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Operators as functions whose signatures say what a node must have."""
+"""Operators as functions. Their signatures say what a node must have."""
 import pytest
 
 from tinyhw import Tensor, dtypes

@@ -26,7 +26,7 @@ def test_if(condition: bool) -> None:
     assert compute(nodes, ["y"], constants, x=np.array([1.0], F32), **inputs) == [[-1.0 if condition else 2.0]]
 
 def loop_body() -> bytes:
-  """s + i, until it is 6 or more; gives s too."""
+  """Return s + i, until it is 6 or more, and s too."""
   nodes = [node("Cast", ["i"], ["f"], to=1), node("Add", ["s", "f"], ["s2"]), node("Less", ["s2", "six"], ["go2"]),
            node("Identity", ["s2"], ["out"])]
   return graph(nodes, [value_info("i"), value_info("go"), value_info("s")], ["go2", "s2", "out"],

@@ -111,8 +111,8 @@ def test_reductions(op: str) -> None:
   if op in ("ReduceSum", "ReduceMax", "ReduceLogSumExp"):
     assert run(op, x, noop_with_empty_axes=1).tolist() == x.tolist()
 
-HALF: dict[str, tuple[tuple[Any, ...], dict[str, Any], float]] = {   # inputs, attributes, what each element of the
-                                                                     # result is
+# inputs, attributes, the value of each element of the result
+HALF: dict[str, tuple[tuple[Any, ...], dict[str, Any], float]] = {
   "ReduceL1": (([1.0] * 3000,), {}, 3000), "ReduceL2": (([3e4, 4e4],), {}, 5e4),
                                                                      "ReduceSum": (([1.0] * 3000,), {}, 3000),
   "ReduceSumSquare": (([1.0] * 3000,), {}, 3000), "ReduceLogSum": (([6e4] * 100,), {}, math.log(6e6)),

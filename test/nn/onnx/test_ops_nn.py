@@ -14,7 +14,7 @@ F32 = np.float32
 def random(*shape: int, seed: int = 0) -> Any: return np.random.default_rng(seed).standard_normal(shape).astype(F32)
 
 def convolved(x: Any, w: Any, pads: Any, strides: Any, dilations: Any, group: int = 1) -> Any:
-  """A convolution of images by its definition."""
+  """Convolve images by the definition."""
   x = np.pad(x, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
   sizes = [(x.shape[2 + i] - dilations[i] * (w.shape[2 + i] - 1) - 1) // strides[i] + 1 for i in range(2)]
   y = np.zeros((x.shape[0], w.shape[0], *sizes))

@@ -13,7 +13,7 @@ F32 = np.float32
 X = np.arange(16, dtype=F32).reshape(1, 1, 4, 4) ** 1.5
 
 def linear(x: Any, n: int, place: Any) -> Any:
-  """The last axis by interpolation at places, clamped."""
+  """Interpolate the last axis at positions, clamped."""
   at = np.clip([place(i) for i in range(n)], 0, x.shape[-1] - 1)
   low = np.floor(at).astype(int)
   high = np.minimum(low + 1, x.shape[-1] - 1)
@@ -68,7 +68,7 @@ def test_regions_axes_and_aspects() -> None:
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_an_element_made_of_a_million(mode: str) -> None:
-  """A smaller result has a wider kernel: its weights are a table that a kernel makes, of any length."""
+  """A smaller result has a wider kernel. A kernel computes the table of its weights, of any length."""
   n = 1 << 20
   line = (np.arange(n, dtype=F32) % 8).reshape(1, n)
   found = run("Resize", line, None, None, np.array([1, 1]), known=[3], mode=mode, antialias=1, exclude_outside=1)
@@ -84,11 +84,11 @@ def test_a_long_axis(mode: str) -> None:
   np.testing.assert_allclose(found, [expected], rtol=1e-5, atol=1e-5)
 
 def test_a_damaged_size_costs_python_nothing() -> None:
-  """Places are expressions: the graph of a result with 2**26 places is as small as that of one with eight."""
+  """Positions are expressions. The graph of a result with 2**26 positions is as small as that of one with eight."""
   resize = onnx_ops["Resize"].versions["", 11].function
   def nodes(n: int) -> int:
     return len(resize(Tensor(X[:, 0]), None, None, [1, 1, n], mode="cubic", antialias=1).uop.toposort())
-  assert nodes(1 << 26) < nodes(8) + 10   # which constants are equal by chance differs
+  assert nodes(1 << 26) < nodes(8) + 10   # a few constants may be equal by chance
 
 def test_places_beyond_all_numbers_are_refused() -> None:
   roi = np.array([0, 0, 0, 0, 1, 1, 1, np.inf], F32)
@@ -144,8 +144,8 @@ def test_regions_of_interest() -> None:
   slope = np.broadcast_to(np.arange(8, dtype=F32), (1, 1, 8, 8)).copy()
   found = run("RoiAlign", slope, np.array([[1, 1, 5, 5]], F32), np.array([0]), output_height=1, output_width=2,
               sampling_ratio=2)
-  # the mean places of the halves, half a pixel to the left
+  # the mean positions of the halves, half a pixel to the left
   np.testing.assert_allclose(found.reshape(-1), [1.5, 3.5], rtol=1e-6)
-  # "max" is that of the weighted corners, as ONNX has it: samples are half a pixel off in both axes, so each corner has
-  # a quarter
+  # In ONNX, "max" is that of the weighted corners. Samples are half a pixel off in both axes, so each corner has a
+  # quarter
   assert run("RoiAlign", slope, np.array([[1, 1, 5, 5]], F32), np.array([0]), mode="max", opset=10).item() == 0.25 * 5

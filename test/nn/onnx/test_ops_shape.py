@@ -1,4 +1,4 @@
-"""Operators that make, move, pick and place elements, against NumPy."""
+"""Operators that create, move, select and place elements, against NumPy."""
 from typing import Any
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The wire format: every kind of field, packed and not; what is refused."""
+"""The wire format: every kind of field, packed and not, and errors."""
 import struct
 
 import pytest

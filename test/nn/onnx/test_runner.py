@@ -1,5 +1,5 @@
-"""OnnxPBParser and OnnxRunner: what a model is checked for, values that depend on shapes, functions, TinyJit, and
-damaged files."""
+"""OnnxPBParser and OnnxRunner: checks of a model, values that depend on shapes, functions, TinyJit, and damaged
+files."""
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from tinyhw.nn.onnx import OnnxPBParser, OnnxRunner, OpSetId
 F32 = np.float32
 
 def convnet() -> tuple[bytes, dict[str, Any]]:
-  """Conv, Relu, MaxPool, and the reshape that exporters write: Shape, Gather, Unsqueeze, Concat, Reshape; then Gemm
-  and Softmax."""
+  """Return a model of Conv, Relu, MaxPool, a reshape, Gemm and Softmax. Exporters write the reshape as Shape, Gather,
+  Unsqueeze, Concat, Reshape."""
   rng = np.random.default_rng(1)
   w = {"w": rng.standard_normal((4, 1, 3, 3)).astype(F32), "b": rng.standard_normal(4).astype(F32), "zero": np.array(0),
        "minus": np.array([-1]),
