@@ -21,18 +21,18 @@ FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.
 UNITS = (Ops.RECIPROCAL, Ops.EXP2, Ops.EXP, Ops.LOG2, Ops.LOG)
 LOGIC = (Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST)
 MOVES = (Ops.WHERE, Ops.BITCAST)
-NARROW = dtypes.int8s + dtypes.int16s
+SMALL_INTEGERS = dtypes.int8s + dtypes.int16s
 
 def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]:
   return frozenset((op, dtype) for op in ops for dtype in types)
 
 # There is no divider of integers, and no conversion between 64-bit integers and floats.
-SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT + COMPARE, dtypes.float32,
-                                                                           dtypes.float64)
-          | pairs(UNITS, dtypes.float32) | pairs(LOGIC, dtypes.bool) | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
+SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s)
+          | pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64)
+          | pairs(UNITS, dtypes.float32) | pairs(LOGIC, dtypes.bool)
+          | pairs(MOVES, *SMALL_INTEGERS, *dtypes.narrow_floats)
           | pairs((Ops.CAST,), *dtypes.int32s, dtypes.float16))
 
-# of float32: conversion of results of the matrix unit before they are stored
 VECTOR = pairs((Ops.CAST,), dtypes.float16)
 
 LDS_BYTES = 64 * 1024       # limit of one workgroup

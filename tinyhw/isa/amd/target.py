@@ -7,7 +7,7 @@ from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.late.copies import drop_copies
 from tinyhw.isa.amd.late.dual import pair_operations
 from tinyhw.isa.amd.late.emit import encode_function
-from tinyhw.isa.amd.late.halves import make_halves
+from tinyhw.isa.amd.late.demanded_words import reduce_to_words
 from tinyhw.isa.amd.late.hazards import avoid_hazards
 from tinyhw.isa.amd.late.hazards_rdna import avoid_chains
 from tinyhw.isa.amd.late.waits import add_waits
@@ -55,12 +55,16 @@ class Moves:
     return [self.move(spare, a), self.move(a, b), self.move(b, spare)]
 
   def spill(self, value: Reg, slot: int) -> MInst:
-    if value.cls.bank is regs.VGPR: return MInst(group_row("keep", self.rows.generation, value.cls, ()), [value, slot])
-    return self.lanes(value, slot, f"keep{32 * value.cls.units}")
+    if value.cls.bank is regs.VGPR: return self.group(value, slot, "spill")
+    return self.lanes(value, slot, f"spill{32 * value.cls.units}")
 
   def reload(self, value: Reg, slot: int) -> MInst:
-    if value.cls.bank is regs.VGPR: return MInst(group_row("kept", self.rows.generation, value.cls, ()), [value, slot])
-    return self.lanes(value, slot, f"kept{32 * value.cls.units}")
+    if value.cls.bank is regs.VGPR: return self.group(value, slot, "reload")
+    return self.lanes(value, slot, f"reload{32 * value.cls.units}")
+
+  def group(self, value: Reg, slot: int, name: str) -> MInst:
+    """A macro that moves a group of vector registers to or from scratch memory."""
+    return MInst(group_row(name, self.rows.generation, value.cls, ()), [value, slot])
 
   def lanes(self, value: Reg, slot: int, name: str) -> MInst:
     """A macro that moves a scalar register or pair to or from lanes of a vector register."""
@@ -68,7 +72,7 @@ class Moves:
     if number >= len(SPILL_REGISTERS):
       raise CompileError(f"more than {len(SPILL_REGISTERS) * self.wave} scalar values are spilled; split the kernel")
     kept = regs.v(SPILL_REGISTERS[number])
-    pair = [kept, value] if name.startswith("keep") else [value, kept]
+    pair = [kept, value] if name.startswith("spill") else [value, kept]
     return MInst(macro_row(self.rows.generation, name, ()), [*pair, *range(lane, lane + value.cls.units)])
 
   def jump(self, block: Block) -> MInst: return MInst(self.rows["s_branch"], [block], None, ([],))
@@ -113,12 +117,12 @@ def close_ranks(function: Function, target: Target) -> Function:
   return function
 
 HOOKS: dict[str, tuple[Hook, ...]] = {
-  "before:order": (make_halves, drop_unused, interleave),
+  "before:order": (reduce_to_words, drop_unused, interleave),
   "before:expand": (split_copies,),
   "after:expand": (close_ranks, expand_macros, drop_copies),
   "after:layout": (add_waits, pair_operations, avoid_hazards, avoid_chains)}
 REASONS = hook_reasons(HOOKS, (
-  Before("make_halves", "drop_unused", "the half of a value that has no user goes with its instruction"),
+  Before("reduce_to_words", "drop_unused", "the word of a value that has no user goes with its instruction"),
   Before("drop_unused", "interleave", "an instruction without users would take a place in the schedule"),
   Before("interleave", "order", "interleave leaves crowded blocks alone; order lowers the register pressure there"),
   Before("split_copies", "expand", "the hardware copies one vector register at a time"),

@@ -90,7 +90,7 @@ class Symbols:
       if "::" not in inst.row.name:
         parts = [(f"v_dual_{inst.row.name[2:]}", [o for sp, o in zip(inst.row.isa.specs, inst.operands) if sp.show])]
       else:
-        names, half = inst.row.name.split("::"), inst.row.isa.halves
+        names, half = inst.row.name.split("::"), inst.row.isa.first_operands
         parts = [(names[0], list(inst.operands[:half])), (names[1], list(inst.operands[half:]))]
       results = [(o[0].index, self.number(self.expression(name, o))) for name, o in parts]
       self.value.update(results)

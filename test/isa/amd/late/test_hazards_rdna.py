@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from tinyhw.isa.amd.late.hazards import VECTOR_RESULTS
-from tinyhw.isa.amd.late.hazards_rdna import SCALAR_RESULTS, VECTOR_SCALARS, VECTOR_VCC, Sides, avoid_chains, meet
+from tinyhw.isa.amd.late.hazards_rdna import SCALAR_RESULTS, VECTOR_SCALARS, VECTOR_VCC, ExecWrites, avoid_chains, meet
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.regs import s, v
 from tinyhw.isa.amd.table.table import build, table
@@ -83,6 +83,6 @@ def test_registers_on_both_sides_of_a_write_of_exec(code: list[MInst], needed: b
   assert WAIT not in cured(WAVE64, [i for i in code if i is not NARROW])
 
 def test_states_that_meet() -> None:
-  one, other = Sides((1, 2), 4, 8, 3), Sides((16,), 0, 32, 5)
-  assert meet(None, one) == one and meet(one, one) is None and meet(one, Sides()) is None
-  assert meet(one, other) == meet(other, one) == Sides((17, 2), 4, 40, 5)
+  one, other = ExecWrites((1, 2), 4, 8, 3), ExecWrites((16,), 0, 32, 5)
+  assert meet(None, one) == one and meet(one, one) is None and meet(one, ExecWrites()) is None
+  assert meet(one, other) == meet(other, one) == ExecWrites((17, 2), 4, 40, 5)

@@ -8,7 +8,7 @@ from test.isa.amd.machine import ARCHS as MACHINES, check
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd.asm.encode import encode
 from tinyhw.isa.amd.macros.macros import (
-  MACROS, classes_of, expand_macros, macro_row, make, masked_row, selector_of, weave)
+  MACROS, classes_of, expand_macros, macro_row, make, masked_row, selector_of, permute)
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.form import Generation
 from tinyhw.isa.amd.table.table import build, table
@@ -140,7 +140,7 @@ def test_halves_of_groups_are_picked_by_a_selector(low: int, high: int) -> None:
   """The result of v_perm_b32 by its own definition: bytes 0 to 3 are the second source's, 4 to 7 the first one's."""
   group, words = regs.v(4, 2), (0x1110_0100, 0x3130_2120)
   selector = selector_of(low, high)
-  (inst,) = weave(((0, low, 0, high, 0),), 1, Generation("gfx1100"), [regs.v(9), group, regs.s(2)])
+  (inst,) = permute(((0, low, 0, high, 0),), 1, Generation("gfx1100"), [regs.v(9), group, regs.s(2)])
   first, second = (words[o.index - 4] for o in inst.operands[1:3])
   picked = (second | first << 32).to_bytes(8, "little")
   result = int.from_bytes(bytes(picked[selector >> 8 * k & 255] for k in range(4)), "little")

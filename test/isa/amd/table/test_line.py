@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from tinyhw.isa.amd.table.form import Generation
-from tinyhw.isa.amd.table.line import Line, Token, cell, limited
+from tinyhw.isa.amd.table.line import TableLine, Token, cell, limited
 from tinyhw.machine.ir.inst import Access
 
 TEXT = "v_fma_f32 v_fused@rdna4    1cb . 213 -   f32= f32[vc] src2:f32?   clamp op_sel@cdna pipe:trans@rdna3"
@@ -20,7 +20,7 @@ def test_words_of_some_generations() -> None:
   ("gfx942", 0x1cb, {"clamp", "op_sel"}, "valu"), ("gfx1100", 0x213, {"clamp"}, "trans"),
   ("gfx1200", -1, {"clamp"}, "valu")])
 def test_a_line_as_a_generation_has_it(arch: str, op: int, words: set[str], pipe: str) -> None:
-  line = Line(TEXT, "vop3 valu", Generation(arch))
+  line = TableLine(TEXT, "vop3 valu", Generation(arch))
   assert (line.format, line.op, line.words, line.pipe) == ("vop3", op, words, pipe)
   assert line.mnemonic == ("v_fused" if arch == "gfx1200" else "v_fma_f32")
   assert line.operands == [Token("vdst", Access.WRITE, "", "f32", False),
@@ -29,4 +29,4 @@ def test_a_line_as_a_generation_has_it(arch: str, op: int, words: set[str], pipe
 
 def test_an_operand_that_is_none_is_told() -> None:
   with pytest.raises(AssertionError, match="s_x: b32! is no operand"):
-    Line("s_x  1 . . .  b32!", "sop1 salu", Generation("gfx942"))
+    TableLine("s_x  1 . . .  b32!", "sop1 salu", Generation("gfx942"))

@@ -32,7 +32,7 @@ def scalar_values(form: Form, encoding: Encoding, operands: list[Any]) -> str:
       if value.cls.bank is regs.SGPR and value.index != regs.NULL: seen.add((value.index, value.cls.units))
     elif spec.type is not None and value & spec.type.constants.mask not in spec.type.constants.codes:
       seen.add(spec.type.constants.literal(value & spec.type.constants.mask))
-  if "vcc" in form.reads: seen.add("vcc" if form.halves else (regs.VCC, 2))
+  if "vcc" in form.reads: seen.add("vcc" if form.first_operands else (regs.VCC, 2))
   limit = 1 if "scalar1" in form.words else form.generation.scalar_limit
   if len(seen) <= limit: return ""
   return (f"reads {len(seen)} scalar values (registers, literals), {form.generation.arch} can read {limit}; move the "

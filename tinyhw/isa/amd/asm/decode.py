@@ -139,7 +139,7 @@ class Decoder:
     if short: operands[form.index["op_sel"]] = halves
     if "literal" not in fields and any(fields[name] == LITERAL for name in encoding.sources): end += 4
     if "vaddr" in form.index: operands[form.index["vaddr"]] = self.address(form, operands, fields["vaddr"])
-    if form.halves:
+    if form.first_operands:
       at = form.index["vdsty"]
       # the instruction has only the upper bits of the second result's number
       operands[at] = regs.v(operands[at].index & ~1 | ~operands[0].index & 1)

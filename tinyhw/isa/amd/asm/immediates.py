@@ -14,7 +14,7 @@ from tinyhw.isa.amd.table.form import Generation
 from tinyhw.machine.notation.bits import Format, fmt
 from tinyhw.machine.notation.text import one_of, parse_integer
 
-class Words(Protocol):
+class ImmediateSyntax(Protocol):
   """Spelling of an integer operand in assembly text."""
   def show(self, value: int, generation: Generation) -> str: ...
   def parse(self, text: str, generation: Generation) -> int: ...
@@ -157,7 +157,7 @@ MESSAGES = {
   "rdna4": RDNA_MESSAGES,
 }
 
-class Message:
+class SendMessage:
   """sendmsg(MSG_INTERRUPT) or sendmsg(id, operation, stream)."""
   FORMATS = {"cdna": fmt("_:6 stream:2 _:1 operation:3 id:4"), "rdna3": fmt("_:8 id:8"), "rdna4": fmt("_:8 id:8")}
 
@@ -210,10 +210,10 @@ class Number:
 
   def parse(self, text: str, generation: Generation) -> int: return integer(text, "the operand")
 
-WORDS: dict[str, Words] = {
+WORDS: dict[str, ImmediateSyntax] = {
   "imm": Number(16), "simm": Number(), "length": Number(), "block": Number(), "waitcnt": WAIT, "depctr": DEPCTR,
   "delay": Delay(),
-  "hwreg": HardwareRegister(), "sendmsg": Message(), "gpr_idx": IndexMode(),
+  "hwreg": HardwareRegister(), "sendmsg": SendMessage(), "gpr_idx": IndexMode(),
 }
 
 # ---- lanes: dpp_ctrl and the offset of ds_swizzle

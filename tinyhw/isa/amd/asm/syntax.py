@@ -46,9 +46,9 @@ def show(inst: MInst) -> str:
   form: Form = inst.row.isa
   shown = [i for i, spec in enumerate(form.specs) if spec.show]
   parts = [show_operand(form, i, inst.operands) for i in shown]
-  if form.halves:
+  if form.first_operands:
     first, second = form.mnemonic.split(" :: ")
-    return f"{first} {', '.join(parts[:form.halves])} :: {second} {', '.join(parts[form.halves:])}"
+    return f"{first} {', '.join(parts[:form.first_operands])} :: {second} {', '.join(parts[form.first_operands:])}"
   words = show_all(form, inst.operands)
   if "soffset" in form.index and inst.row.pipe == "smem":
     at, offset = shown.index(form.index["soffset"]), hex(inst.operands[form.index["offset"]])
@@ -129,15 +129,15 @@ def parse(text: str, arch: str) -> MInst:
 
 def parse_pair(text: str, rows: Table) -> MInst:
   """Parse two operations joined by "::"."""
-  halves = [half.strip().partition(" ") for half in text.split("::")]
-  if len(halves) != 2: raise ParseError(f"one :: joins two operations, got {len(halves)}")
-  names = [name.lower() for name, _, _ in halves]
+  parts = [part.strip().partition(" ") for part in text.split("::")]
+  if len(parts) != 2: raise ParseError(f"one :: joins two operations, got {len(parts)}")
+  names = [name.lower() for name, _, _ in parts]
   row = rows.get("::".join(names))
   if row is None:
     raise ParseError(f"{rows.generation.arch} has no instruction that does {names[0]} and then {names[1]}")
   form: Form = row.isa
-  operands = [split_operands(rest) for _, _, rest in halves]
-  for name, given, wanted in zip(names, operands, (form.halves, len(form.specs) - form.halves)):
+  operands = [split_operands(rest) for _, _, rest in parts]
+  for name, given, wanted in zip(names, operands, (form.first_operands, len(form.specs) - form.first_operands)):
     if len(given) != wanted: raise ParseError(f"{name} takes {wanted} operands, got {len(given)}")
   inst = fill(row, operands[0] + operands[1], [])
   encode(inst)

@@ -27,26 +27,26 @@ COMMUTATIVE = frozenset({"v_dual_fmac_f32", "v_dual_fmaak_f32", "v_dual_mul_f32"
 REVERSED = {"v_dual_sub_f32": "v_dual_subrev_f32", "v_dual_subrev_f32": "v_dual_sub_f32"}
 PAIRED = frozenset({"valu", "dot"})  # pipes of instructions that may be one of two
 SECOND = {"v_dual_fmamk_f32": 3}  # the operand that must be a vector register, as the result must; by default operand 2
-Half = tuple[str, tuple[Any, ...]]  # an operation and its operands
+Operation = tuple[str, tuple[Any, ...]]  # an operation and its operands
 
 def pair_operations(function: Function, target: Target) -> Function:
   """Combine pairs of operations in all blocks."""
   rows = table(target.table.generation.arch)
   if rows.generation.cdna or rows.generation.wave != 32: return function
   for block in function.blocks:
-    halves = [halves_of(inst, rows) for inst in block.insts]
-    if sum(map(bool, halves)) > 1: block.insts = Pairs(block.insts, halves, rows).run()
+    operations = [operations_of(inst, rows) for inst in block.insts]
+    if sum(map(bool, operations)) > 1: block.insts = Pairs(block.insts, operations, rows).run()
   return function
 
 class Pairs:
   """The pass over one block.
 
   - reads, writes: the registers of each instruction, as bits; empty if it was merged into another one.
-  - halves: the operations that each instruction could be in a pair.
+  - operations: those that each instruction could be in a pair.
   - ends: the end of each instruction's search, the next instruction that no other may cross.
   """
-  def __init__(self, insts: list[MInst], halves: list[tuple[Half, ...]], rows: Table):
-    self.rows, self.halves = rows, halves
+  def __init__(self, insts: list[MInst], operations: list[tuple[Operation, ...]], rows: Table):
+    self.rows, self.operations = rows, operations
     self.insts: list[MInst | None] = list(insts)
     self.reads = [touched(inst, inst.row.reads) | (named(inst.row.isa.reads) & ~EXEC_BITS) << SCALARS for inst in insts]
     self.writes = [touched(inst, inst.row.writes) | named(inst.row.isa.writes) << SCALARS for inst in insts]
@@ -58,7 +58,7 @@ class Pairs:
 
   def run(self) -> list[MInst]:
     for at in range(len(self.insts)):
-      if self.halves[at]: self.look(at)
+      if self.operations[at]: self.look(at)
     return [inst for inst in self.insts if inst is not None]
 
   def look(self, at: int) -> None:
@@ -66,7 +66,7 @@ class Pairs:
     reads, writes = self.reads, self.writes
     between_reads = between_writes = 0
     for other in range(at + 1, self.ends[at]):
-      if self.halves[other] and not (reads[other] | writes[other]) & writes[at]:
+      if self.operations[other] and not (reads[other] | writes[other]) & writes[at]:
         up = not (reads[other] & between_writes or writes[other] & (between_reads | between_writes))
         down = not (between_reads & writes[at] or between_writes & (writes[at] | reads[at]))
         if (up or down) and self.join(at, other, at if up else other): return
@@ -76,7 +76,8 @@ class Pairs:
     """Join two instructions at the place of either, if there is a dual instruction for them."""
     first, second = self.insts[at], self.insts[other]
     assert first is not None and second is not None
-    pair = next((pair for x, y in ((self.halves[at], self.halves[other]), (self.halves[other], self.halves[at]))
+    mine, others = self.operations[at], self.operations[other]
+    pair = next((pair for x, y in ((mine, others), (others, mine))
                  for a in x for b in y if (pair := self.made(a, b)) is not None), None)
     if pair is None: return False
     pair.origin, pair.comment = first.origin, first.comment
@@ -84,11 +85,11 @@ class Pairs:
     self.reads[place] |= self.reads[gone]
     self.writes[place] |= self.writes[gone]
     self.reads[gone] = self.writes[gone] = 0
-    self.halves[at] = self.halves[other] = ()
+    self.operations[at] = self.operations[other] = ()
     self.insts[gone], self.insts[place] = None, pair
     return True
 
-  def made(self, a: Half, b: Half) -> MInst | None:
+  def made(self, a: Operation, b: Operation) -> MInst | None:
     """The dual instruction of two operations, if the encoder accepts it."""
     if not (a[1][0].index ^ b[1][0].index) & 1: return None
     row = pair_row(self.rows, a[0], b[0])
@@ -113,7 +114,7 @@ def is_encodable(row: Inst, operands: list[Any]) -> bool:
 @once
 def pair_row(rows: Table, first: str, second: str) -> Inst | None: return rows.get(f"{first}::{second}")
 
-class Shape(NamedTuple):
+class DualOperation(NamedTuple):
   """An instruction as one of two operations.
 
   - name: the operation's name in a pair.
@@ -129,15 +130,15 @@ class Shape(NamedTuple):
   swapped: str
 
 @once
-def shape_of(form: Form, name: str, rows: Table) -> Shape | None:
+def shape_of(form: Form, name: str, rows: Table) -> DualOperation | None:
   """The shape of an operation by its name; None if it cannot be one of two."""
   dual = f"v_dual_{name[2:]}"
   if form.key != name or name == "v_cndmask_b32" or not rows.entry(dual): return None
   shown = tuple(i for i, spec in enumerate(form.specs) if spec.show)
   usual = tuple((i, spec.implied) for i, spec in enumerate(form.specs) if not spec.show)
-  return Shape(dual, shown, usual, SECOND.get(dual, 2), REVERSED.get(dual, dual if dual in COMMUTATIVE else ""))
+  return DualOperation(dual, shown, usual, SECOND.get(dual, 2), REVERSED.get(dual, dual if dual in COMMUTATIVE else ""))
 
-def halves_of(inst: MInst, rows: Table) -> tuple[Half, ...]:
+def operations_of(inst: MInst, rows: Table) -> tuple[Operation, ...]:
   """The operations that an instruction could be in a pair."""
   row, given = inst.row, inst.operands
   shape = shape_of(row.isa, row.name, rows) if row.pipe in PAIRED else None
@@ -145,7 +146,7 @@ def halves_of(inst: MInst, rows: Table) -> tuple[Half, ...]:
   for i, value in shape.usual:
     if given[i] != value: return ()
   operands = tuple([given[i] for i in shape.shown])
-  found: list[Half] = [(shape.name, operands)]
+  found: list[Operation] = [(shape.name, operands)]
   if shape.swapped: found.append((shape.swapped, (operands[0], operands[2], operands[1], *operands[3:])))
   return tuple([half for half in found if len(operands) <= shape.second or vector(half[1][shape.second])])
 

@@ -64,7 +64,7 @@ def name_of(bank: Bank, mask: int) -> str:
 
 VALU = frozenset({"valu", "dual", "trans", "f64", "dot", "wmma", "mfma"})
 
-class Kind(NamedTuple):
+class InstructionClass(NamedTuple):
   """Instructions of some pipes (empty: of all) and with this beginning of their names, and the registers of a bank that
   count."""
   pipes: frozenset[str]
@@ -74,15 +74,15 @@ class Kind(NamedTuple):
 
   def has(self, row: Inst) -> bool: return (not self.pipes or row.pipe in self.pipes) and row.name.startswith(self.name)
 
-def writes(bank: Bank, *pipes: str) -> Kind:
+def writes(bank: Bank, *pipes: str) -> InstructionClass:
   """Registers of a bank that instructions of these pipes write."""
-  return Kind(frozenset(pipes) or VALU, bank, written)
+  return InstructionClass(frozenset(pipes) or VALU, bank, written)
 
-def reads(bank: Bank, *pipes: str, name: str = "") -> Kind:
+def reads(bank: Bank, *pipes: str, name: str = "") -> InstructionClass:
   """Registers of a bank that instructions of these pipes, with this beginning of their names, read."""
-  return Kind(frozenset(pipes) or VALU, bank, read, name)
+  return InstructionClass(frozenset(pipes) or VALU, bank, read, name)
 
-def stored_wide(inst: MInst, bank: Bank) -> int:
+def large_store_data(inst: MInst, bank: Bank) -> int:
   """The data of a store of more than 8 bytes."""
   if "store" not in inst.row.isa.words: return 0
   data = inst.operands[inst.row.isa.index["vdata"]]
@@ -99,7 +99,7 @@ def any_instruction(inst: MInst) -> bool: return True
 
 def vector_instruction(inst: MInst) -> bool: return inst.row.pipe in VALU
 
-class Rule(NamedTuple):
+class HazardRule(NamedTuple):
   """A hazard of two instructions.
 
   - first, then: the registers by which an instruction is of that kind.
@@ -107,8 +107,8 @@ class Rule(NamedTuple):
   - counts: the instructions that count as states.
   - cure: "nop", "result" (wait for vector results) or "vector" (any vector instruction).
   """
-  first: Kind
-  then: Kind
+  first: InstructionClass
+  then: InstructionClass
   states: int | Callable[[MInst], int]
   counts: Callable[[MInst], bool] = any_instruction
   cure: str = "nop"
@@ -130,27 +130,27 @@ def results_of_products(inst: MInst) -> int:
   return passes + 3 + (generation.name == "gfx950" and passes != 2)
 
 SCALARS_WRITTEN, VECTORS_WRITTEN = writes(SGPR), writes(VGPR)
-FACTORS = Kind(frozenset({"wmma", "mfma"}), VGPR, factors)
+FACTORS = InstructionClass(frozenset({"wmma", "mfma"}), VGPR, factors)
 
-RULES: dict[str, tuple[Rule, ...]] = {
+RULES: dict[str, tuple[HazardRule, ...]] = {
   "cdna": (
-    Rule(writes(VGPR, "mfma"), Kind(frozenset(), VGPR, touches), results_of_products),
-    Rule(writes(VGPR, *(VALU - {"mfma"})), reads(VGPR, "mfma"), 2),
-    Rule(SCALARS_WRITTEN, reads(SGPR), 2),
-    Rule(SCALARS_WRITTEN, reads(SGPR, name="v_div_fmas"), 4),
-    Rule(SCALARS_WRITTEN, reads(SGPR, "vmem"), 5),
-    Rule(SCALARS_WRITTEN, reads(SGPR, name="v_readlane"), 4),
-    Rule(SCALARS_WRITTEN, reads(SGPR, name="v_writelane"), 4),
-    Rule(VECTORS_WRITTEN, reads(VGPR, name="v_read"), 1),
-    Rule(writes(VGPR, "trans"), reads(VGPR, *(VALU - {"trans"})), 1),
-    Rule(Kind(frozenset({"vmem"}), VGPR, stored_wide), VECTORS_WRITTEN, 2),
+    HazardRule(writes(VGPR, "mfma"), InstructionClass(frozenset(), VGPR, touches), results_of_products),
+    HazardRule(writes(VGPR, *(VALU - {"mfma"})), reads(VGPR, "mfma"), 2),
+    HazardRule(SCALARS_WRITTEN, reads(SGPR), 2),
+    HazardRule(SCALARS_WRITTEN, reads(SGPR, name="v_div_fmas"), 4),
+    HazardRule(SCALARS_WRITTEN, reads(SGPR, "vmem"), 5),
+    HazardRule(SCALARS_WRITTEN, reads(SGPR, name="v_readlane"), 4),
+    HazardRule(SCALARS_WRITTEN, reads(SGPR, name="v_writelane"), 4),
+    HazardRule(VECTORS_WRITTEN, reads(VGPR, name="v_read"), 1),
+    HazardRule(writes(VGPR, "trans"), reads(VGPR, *(VALU - {"trans"})), 1),
+    HazardRule(InstructionClass(frozenset({"vmem"}), VGPR, large_store_data), VECTORS_WRITTEN, 2),
   ),
   "rdna3": (
-    Rule(writes(VGPR, "trans"), reads(VGPR), 6, vector_instruction, "result"),
-    Rule(writes(VGPR, "wmma"), FACTORS, 1, vector_instruction, "vector"),
+    HazardRule(writes(VGPR, "trans"), reads(VGPR), 6, vector_instruction, "result"),
+    HazardRule(writes(VGPR, "wmma"), FACTORS, 1, vector_instruction, "vector"),
   ),
   "rdna4": (
-    Rule(writes(VGPR, "wmma"), FACTORS, 1, vector_instruction, "vector"),
+    HazardRule(writes(VGPR, "wmma"), FACTORS, 1, vector_instruction, "vector"),
   ),
 }
 
@@ -162,13 +162,13 @@ UNRULED = re.compile(
 
 Lacking = tuple[int, int]           # states, and the registers that lack them
 State = dict[int, list[Lacking]]    # number of a rule -> lacking states
-Kinds = list[tuple[Kind, list[int]]] # a kind, and the numbers of the rules that are about it
+Kinds = list[tuple[InstructionClass, list[int]]] # a kind, and the numbers of the rules that are about it
 
 @once
 def kinds_of(row: Inst, family: str) -> tuple[Kinds, Kinds]:
   """The kinds of a row's instructions, as first and as second ones."""
-  first: dict[Kind, list[int]] = {}
-  then: dict[Kind, list[int]] = {}
+  first: dict[InstructionClass, list[int]] = {}
+  then: dict[InstructionClass, list[int]] = {}
   for number, rule in enumerate(RULES[family]):
     if rule.first.has(row): first.setdefault(rule.first, []).append(number)
     if rule.then.has(row): then.setdefault(rule.then, []).append(number)

@@ -104,28 +104,28 @@ RECENT = 3   # vector instructions before a write of exec whose results count: a
 FAR = 8      # vector instructions after it that count: at most two, the second writer, four, and the reader
 MEMORY = ("vmem", "flat", "lds")
 
-class Sides(NamedTuple):
+class ExecWrites(NamedTuple):
   """Vector registers written around a write of exec.
 
   - recent: those written by the last vector instructions, the last one first.
-  - before, behind: those written before and after the write of exec.
+  - before, since: those written before and after the write of exec.
   - left: the number of vector instructions for which these count.
   """
   recent: tuple[int, ...] = ()
   before: int = 0
-  behind: int = 0
+  since: int = 0
   left: int = 0
 
-def after(inst: MInst, state: Sides) -> Sides:
+def after(inst: MInst, state: ExecWrites) -> ExecWrites:
   """The state after an instruction."""
-  pipe, (recent, before, behind, left) = inst.row.pipe, state
-  if pipe in MEMORY: return Sides()
+  pipe, (recent, before, since, left) = inst.row.pipe, state
+  if pipe in MEMORY: return ExecWrites()
   if pipe in VALU:
     wrote = written(inst, VGPR)
     recent = (wrote, *recent)[:RECENT]
-    return Sides(recent, before & ~wrote, behind | wrote, left - 1) if left > 1 else Sides(recent)
+    return ExecWrites(recent, before & ~wrote, since | wrote, left - 1) if left > 1 else ExecWrites(recent)
   if not written(inst, SGPR) & EXEC_BITS: return state
-  return Sides((), functools.reduce(int.__or__, recent, before), behind if left else 0, FAR)
+  return ExecWrites((), functools.reduce(int.__or__, recent, before), since if left else 0, FAR)
 
 def wait_for_halves(function: Function, rows: Table) -> None:
   """Wait for vector results before an instruction that reads registers written before and after a write of exec.
@@ -137,26 +137,26 @@ def wait_for_halves(function: Function, rows: Table) -> None:
              for inst in block.insts):
     return
 
-  def walk(block: Block, state: Sides, out: list[MInst]) -> Sides:
+  def walk(block: Block, state: ExecWrites, out: list[MInst]) -> ExecWrites:
     for inst in block.insts:
       used = read(inst, VGPR) if state.left and inst.row.pipe in VALU else 0
-      if used & state.before and used & state.behind:
+      if used & state.before and used & state.since:
         out.append(build(rows["s_waitcnt_depctr"], VECTOR_RESULTS))
         out[-1].origin, out[-1].comment = (inst.origin, f"hazard: {name_of(VGPR, used & state.before)}, exec, "
-                                           f"{name_of(VGPR, used & state.behind)}")
-        state = Sides()
+                                           f"{name_of(VGPR, used & state.since)}")
+        state = ExecWrites()
       out.append(inst)
       state = after(inst, state)
     return state
 
-  rewrite(function.blocks, Sides(), walk, meet)
+  rewrite(function.blocks, ExecWrites(), walk, meet)
 
-def meet(known: Sides | None, state: Sides) -> Sides | None:
+def meet(known: ExecWrites | None, state: ExecWrites) -> ExecWrites | None:
   """Merge the possible states where two paths meet. None if `known` covers `state`."""
   if known is None: return state
   longer, shorter = sorted((known.recent, state.recent), key=len, reverse=True)
   recent = tuple(a | (shorter[k] if k < len(shorter) else 0) for k, a in enumerate(longer))
-  both = Sides(recent, known.before | state.before, known.behind | state.behind, max(known.left, state.left))
+  both = ExecWrites(recent, known.before | state.before, known.since | state.since, max(known.left, state.left))
   return both if both != known else None
 
 def avoid_chains(function: Function, target: Target) -> Function:

@@ -87,7 +87,7 @@ class Flight:
     self.registers.append(registers)
     self.unordered, self.busy = self.unordered or unordered, True
 
-  def behind(self, touched: int) -> int:
+  def issued_after(self, touched: int) -> int:
     """The number of operations after the last one that uses these registers; -1 if there is none."""
     return next((k for k, registers in enumerate(reversed(self.registers)) if registers & touched), -1)
 
@@ -148,7 +148,7 @@ class Waiter:
     for name, flight in state.items():
       if not flight.busy: continue
       if touched < 0: touched = bits([r for r in inst.operands if isinstance(r, Reg)])
-      least = flight.behind(touched)
+      least = flight.issued_after(touched)
       if inst.row.effects & Effect.BARRIER and name == self.local: least = 0
       if least < 0: continue
       found[name] = 0 if flight.unordered else min(least, self.waits.counters[name])

@@ -97,14 +97,14 @@ s_mul64        d=s2 a:x2 b:x2 | t=s1
   s_mul_i32 t a.hi b.lo
   s_add_u32 d.hi d.hi t
 
-keep32         k+v1 a:s1 n:i
+spill32        k+v1 a:s1 n:i
   v_writelane_b32 k a n
-kept32         a=s1 k:v1 n:i
+reload32       a=s1 k:v1 n:i
   v_readlane_b32 a k n
-keep64         k+v1 a:s2 n:i m:i
+spill64        k+v1 a:s2 n:i m:i
   v_writelane_b32 k a.lo n
   v_writelane_b32 k a.hi m
-kept64         a=s2 k:v1 n:i m:i
+reload64       a=s2 k:v1 n:i m:i
   v_readlane_b32 a.lo k n
   v_readlane_b32 a.hi k m
 
@@ -148,20 +148,20 @@ reciprocal_f32 q=v1 b:v1 | den=v1 num=v1 r=v1 e=v1 m=m
   v_div_fixup_f32 q q b 0x3f800000
 """
 
-class Line(NamedTuple):
+class MacroLine(NamedTuple):
   """A line of a macro: a key, and operands as (name, half, modifier), or an int."""
   key: str
   operands: tuple[Any, ...]
 
 WORD = re.compile(r"(?P<sign>[-|]?)(?P<name>[a-z]\w*)(?:\.(?P<half>lo|hi))?\|?$")
 
-def parse_line(text: str) -> Line:
+def parse_line(text: str) -> MacroLine:
   key, *words = text.split()
   operands: list[Any] = []
   for word in words:
     match = WORD.match(word)
     operands.append((match["name"], match["half"], match["sign"]) if match else int(word, 0))
-  return Line(key, tuple(operands))
+  return MacroLine(key, tuple(operands))
 
 MACROS = parse_macros(TEXT, parse_line)
 
@@ -201,8 +201,8 @@ def group_row(name: str, generation: Generation, cls: RegClass, sources: tuple[R
 
   An integer may be its last operand.
   """
-  kept = name == "keep"
-  operands = [Operand("d", Access.READ if kept else Access.WRITE, cls, early=not kept)]
+  spilled = name == "spill"
+  operands = [Operand("d", Access.READ if spilled else Access.WRITE, cls, early=not spilled)]
   operands += [Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources)]
   if name in SPARE: operands.insert(1, Operand("spare", Access.WRITE, regs.V[1], early=True))
   if name in NUMBERED: operands.append(Operand("n", Access.READ, kind="imm"))
@@ -213,16 +213,16 @@ def group_row(name: str, generation: Generation, cls: RegClass, sources: tuple[R
 Pattern = tuple[tuple[int, int, int, int, int], ...]
 
 @once
-def woven_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], selectors: int,
+def permuted_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], selectors: int,
               pattern: Pattern) -> Inst:
   """A macro that makes a group from 16-bit elements of other groups. One v_perm_b32 makes two elements."""
   operands = [Operand("d", Access.WRITE, cls, early=True),
               *(Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources)),
               *(Operand(f"s{k}", Access.READ, regs.S[1]) for k in range(selectors))]
-  return Inst(f"weave_{cls.name}", MACRO, tuple(operands), "valu", 0,
-              isa=(generation, functools.partial(weave, pattern, len(sources))))
+  return Inst(f"permute_{cls.name}", MACRO, tuple(operands), "valu", 0,
+              isa=(generation, functools.partial(permute, pattern, len(sources))))
 
-def weave(pattern: Pattern, count: int, generation: Generation, operands: list[Any]) -> list[MInst]:
+def permute(pattern: Pattern, count: int, generation: Generation, operands: list[Any]) -> list[MInst]:
   groups, selectors = [registers(group) for group in operands[1:count + 1]], operands[count + 1:]
   row = table(generation.arch)["v_perm_b32"]
   return [build(row, d, groups[high][second // 2], groups[low][first // 2], selectors[n])
@@ -256,14 +256,14 @@ def load_group(generation: Generation, operands: list[Any]) -> list[MInst]:
   return [build(rows[f"ds_load_b{32 * d.cls.units}"], d, address, offset=offset + at)
           for d, at in pieces(generation, dst)]
 
-def keep_group(generation: Generation, operands: list[Any]) -> list[MInst]:
-  """Store a group to the lane's scratch memory; kept_group reloads it."""
+def spill_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """Store a group to the lane's scratch memory; reload_group reloads it."""
   rows, (value, slot) = table(generation.arch), operands
   made, base, start = scratch_base(generation, slot, 4 * value.cls.units)
   return made + [build(rows[f"scratch_store_b{32 * v.cls.units}"], None, v, base, offset=slot - start + at)
                  for v, at in pieces(generation, value)]
 
-def kept_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+def reload_group(generation: Generation, operands: list[Any]) -> list[MInst]:
   rows, (value, slot) = table(generation.arch), operands
   made, base, start = scratch_base(generation, slot, 4 * value.cls.units)
   return made + [build(rows[f"scratch_load_b{32 * v.cls.units}"], v, None, base, offset=slot - start + at)
@@ -330,7 +330,7 @@ def fill_group(generation: Generation, operands: list[Any]) -> list[MInst]:
   return [build(table(generation.arch)["v_mov_b32"], d, value) for d in registers(dst)]
 
 GROUPS: dict[str, Callable[[Generation, list[Any]], list[MInst]]] = {
-  "load": load_group, "keep": keep_group, "kept": kept_group,
+  "load": load_group, "spill": spill_group, "reload": reload_group,
   "pick": pick_group, "u16": extract("v_bfe_u32", 16), "i16": extract("v_bfe_i32", 16), "u8": extract("v_bfe_u32", 8),
   "i8": extract("v_bfe_i32", 8),
   "fill": fill_group, "spread": copy_words, "pack64": copy_words, "pack32": copy_words, "pack16": pack_halves,
@@ -338,7 +338,7 @@ GROUPS: dict[str, Callable[[Generation, list[Any]], list[MInst]]] = {
 }
 SPARE = frozenset({"pack8"})  # macros that need a register to compute in
 # macros whose last operand is an integer
-NUMBERED = frozenset({"load", "keep", "kept", "pick", "u16", "i16", "u8", "i8", "fill"})
+NUMBERED = frozenset({"load", "spill", "reload", "pick", "u16", "i16", "u8", "i8", "fill"})
 
 # ***** loads and stores of some lanes *****
 

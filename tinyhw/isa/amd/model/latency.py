@@ -30,7 +30,7 @@ Assumed:
 """
 from __future__ import annotations
 
-from tinyhw.isa.amd.rows.matrix import Shape
+from tinyhw.isa.amd.rows.matrix import ProductShape
 from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.once import once
 
@@ -105,10 +105,10 @@ BLOCKS = {32: 64, 16: 32, 4: 8}
 WMMA = {"rdna3": {16: 32, 8: 32, 4: 16}, "rdna4": {16: 16, 8: 8, 4: 8}}
 BITS = {"f16": 16, "bf16": 16, "f32": 32, "xf32": 32, "f64": 64, "iu4": 4}
 
-def shape_of(name: str) -> Shape:
+def shape_of(name: str) -> ProductShape:
   """The shape in an instruction's name: v_wmma_f32_16x16x16_f16."""
   name = name.removeprefix("v_mfma_scale_") if name.startswith("v_mfma_scale_") else name.split("_", 2)[2]
-  return Shape(name)
+  return ProductShape(name)
 
 def element_of_matrix(name: str) -> str:
   """The type of A in a matrix instruction's name: f16, bf16, xf32, iu8 ..."""

@@ -111,7 +111,7 @@ SWMMAC = """
 - 5a  f32_16x16x32_bf8_bf8
 """
 
-class Shape:
+class ProductShape:
   """The shape and types in the name of a matrix instruction."""
 
   def __init__(self, name: str):
@@ -120,22 +120,22 @@ class Shape:
     self.blocks = int(rest.pop(0)[:-1]) if rest[0][-1] == "b" and rest[0][:-1].isdecimal() else 1
     self.a, self.b = rest[0].replace("xf32", "f32"), rest[-1].replace("xf32", "f32")
 
-def _entries(text: str) -> list[tuple[str, str, str, Shape]]:
+def _entries(text: str) -> list[tuple[str, str, str, ProductShape]]:
   """(first opcode, second opcode, name, shape) of the lines."""
-  return [(first, second, name, Shape(name)) for first, second, name in map(str.split, text.strip().split("\n"))]
+  return [(first, second, name, ProductShape(name)) for first, second, name in map(str.split, text.strip().split("\n"))]
 
 def _of(kind: str, elements: int) -> str:
   """The type of a number of elements."""
   return f"{kind}x{elements}" if elements > 1 else kind
 
-def mfma(first: str, second: str, name: str, s: Shape, sparse: bool) -> str:
+def mfma(first: str, second: str, name: str, s: ProductShape, sparse: bool) -> str:
   """A line of MFMA or SMFMAC, for waves of 64 lanes."""
   d = _of(s.result, s.m * s.n * s.blocks // 64)
   a, b = _of(s.a, s.m * s.k * s.blocks // (128 if sparse else 64)), _of(s.b, s.n * s.k * s.blocks // 64)
   operands = f"{d}[va]+ {a}[va] {b}[va] b32[v]" if sparse else f"{d}[va]= {a}[va] {b}[va] {d}[vac]"
   return f"v_{'smfmac' if sparse else 'mfma'}_{name}  {first} {second} - -  {operands}  {'noblgp' if sparse else ''}"
 
-def wmma(op: str, name: str, s: Shape, rdna3: bool, sparse: bool) -> str:
+def wmma(op: str, name: str, s: ProductShape, rdna3: bool, sparse: bool) -> str:
   """A line of WMMA or SWMMAC for one generation. After a slash: for waves of 64 lanes."""
   def lanes(kind: str, elements: int) -> str:
     if elements == 64 and kind[-1] == "4" and elements // 64: return f"{kind}x{elements // 32}"
@@ -149,7 +149,7 @@ def wmma(op: str, name: str, s: Shape, rdna3: bool, sparse: bool) -> str:
   if sparse: return f"v_swmmac_{name}  {cells}  {d}+ {a}[v] {b}[v] b32[v]  {words} {keys(s)} op_sel_hi:7 index_key"
   return f"v_wmma_{name}  {cells}  {d}= {a}[v] {b}[v] {d}[vc]  {words} early early:sum"
 
-def signs(s: Shape, rdna3: bool, sparse: bool) -> str:
+def signs(s: ProductShape, rdna3: bool, sparse: bool) -> str:
   """The properties of neg_lo and neg_hi. Floats have both for each operand. Integers have neg_lo of A and B, for signed
   operands."""
   if rdna3: return "neg"
@@ -157,7 +157,7 @@ def signs(s: Shape, rdna3: bool, sparse: bool) -> str:
   if s.a[-1] == "8": return "" if sparse else "neg neg_lo=4 neg_hi=4"
   return "neg neg_lo=3 neg_hi=3" if sparse else "neg"
 
-def keys(s: Shape) -> str:
+def keys(s: ProductShape) -> str:
   """The number of parts of the index register to choose from. An index has 2 bits for each of K / 4 pairs of 16
   rows."""
   if s.k == 64: return "op_sel=0/1"

@@ -171,14 +171,14 @@ class Arithmetic(Part):
     if u not in self.varying:
       self.emit("s_cmp_lg_u32", self.in_scalar(self.value(condition), regs.S[1]), 0)
       cls = self.home(u)
-      return self.op(cls, f"s_cselect_b{32 * cls.units}", self.wide_constant(self.value(yes), cls),
-                     self.wide_constant(self.value(no), cls))
+      return self.op(cls, f"s_cselect_b{32 * cls.units}", self.constant64(self.value(yes), cls),
+                     self.constant64(self.value(no), cls))
     mask = self.in_scalar(self.mask(condition), self.mask_class)
     if u.dtype is dtypes.bool: return self.choose_mask(mask, self.mask(yes), self.mask(no))
     if u.dtype.itemsize == 8: return self.op(self.home(u), "choose64", mask, self.vector(yes), self.vector(no))
     return self.op(regs.V[1], "v_cndmask_b32", self.value(no), self.value(yes), mask)
 
-  def wide_constant(self, value: Any, cls: RegClass) -> Any:
+  def constant64(self, value: Any, cls: RegClass) -> Any:
     """A 64-bit constant in registers, as it cannot be an operand."""
     if cls.units == 1 or isinstance(value, Reg): return value
     return self.in_scalar(value, cls)

@@ -43,10 +43,10 @@ class Groups(Casts):
 
   def joined(self, u: UOp) -> Reg:
     if u.op is Ops.VECTORIZE and u.dtype.scalar().itemsize == 2:
-      return self.woven(u.dtype, [self.halves.get(s) or (self.lowest(s), 0) for s in u.src])
+      return self.permuted(u.dtype, [self.halves.get(s) or (self.lowest(s), 0) for s in u.src])
     return self.packed(u.dtype, [self.value(s) for s in u.src] * (u.dtype.count // len(u.src)))
 
-  def woven(self, dtype: DType, halves: list[tuple[Reg, int]]) -> Reg:
+  def permuted(self, dtype: DType, halves: list[tuple[Reg, int]]) -> Reg:
     """Interleave 16-bit elements of groups, or the lowest bits of registers, two by two. Transposition on the way to
     local memory uses it too."""
     groups = list(dict.fromkeys(group for group, _ in halves))
@@ -57,7 +57,7 @@ class Groups(Casts):
                     for low, high, selector in zip(numbers[::2], numbers[1::2], selectors))
     cls = self.group_class(dtype)
     dst = self.new(cls)
-    row = macros.woven_row(self.generation, cls, tuple(group.cls for group in groups), len(constants), pattern)
+    row = macros.permuted_row(self.generation, cls, tuple(group.cls for group in groups), len(constants), pattern)
     self.block.insts.append(MInst(row, [dst, *groups, *constants.values()], self.origin))
     return dst
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from tinyhw.errors import CompileError
-from tinyhw.isa.amd.select.mixed import Mixed
+from tinyhw.isa.amd.select.mixed_precision import MixedPrecision
 from tinyhw.isa.amd.select.products import products_row
 from tinyhw.isa.amd.table.matrix import VECTOR, units
 from tinyhw.machine.ir.inst import Reg
@@ -12,7 +12,7 @@ from tinyhw.machine.ir.structure import LOOSE, element_of, origin_of
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-class Matrices(Mixed):
+class Matrices(MixedPrecision):
   """The matrix products of Selector."""
 
   def multiply(self, u: UOp) -> Reg:

@@ -97,7 +97,7 @@ class Selector(Matrices):
     index, dtype = u.src[0], u.dtype
     if u not in self.varying: return self.scalar_load(u)
     key, operands, offset = self.place(index, "load", self.extension(dtype))
-    if dtype.itemsize > WIDEST: return self.loaded(u, operands[0], offset)
+    if dtype.itemsize > MAX_ACCESS_BYTES: return self.loaded(u, operands[0], offset)
     cls = self.class_of(dtype, True)
     if len(u.src) == 1: result = self.op(cls, key, *operands, offset=offset)
     else:
@@ -149,7 +149,7 @@ class Selector(Matrices):
     if rest is None: return key, [self.in_vector(0, 4), self.values[buffer]], offset
     if short_index(rest, size): return key, [self.scaled(rest, size), self.values[buffer]], offset
     if short_buffer(buffer): return key, [self.scaled(i, size), self.values[buffer]], 0
-    return key, [self.wide_address(buffer, rest, size), None], offset
+    return key, [self.address64(buffer, rest, size), None], offset
 
   def scaled(self, i: UOp, size: int) -> Reg:
     """An index in bytes, in a vector register of 32 bits."""
@@ -159,7 +159,7 @@ class Selector(Matrices):
     if size == 1: return self.in_vector(value, 4)
     return self.once(regs.V[1], "v_lshlrev_b32", size.bit_length() - 1, value)
 
-  def wide_address(self, buffer: UOp, i: UOp, size: int) -> Reg:
+  def address64(self, buffer: UOp, i: UOp, size: int) -> Reg:
     """The 64-bit address of an element in vector registers, for an index that may be negative or large."""
     pair, value = self.generation.vectors[2], self.value(i)
     if not isinstance(value, Reg): return self.in_vector(self.base_of(buffer, i, size), 8)
@@ -234,7 +234,7 @@ class Selector(Matrices):
     if isinstance(value, Reg) and value.cls is cls: return value
     return self.in_vector(value, variable.dtype.itemsize) if variable in self.varying else self.in_scalar(value, cls)
 
-WIDEST = 16  # greatest number of bytes of one load or store
+MAX_ACCESS_BYTES = 16  # greatest number of bytes of one load or store
 
 def select(program: Program, target: Target) -> Function:
   """Select instructions over virtual registers for a program. Raises CompileError if AMD cannot run it."""

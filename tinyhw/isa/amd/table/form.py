@@ -163,7 +163,7 @@ class Form:
   - counter: the counter of the instruction while it is in flight: vmcnt, vscnt, lgkmcnt, expcnt, loadcnt, storecnt,
     dscnt, kmcnt ... ; several are joined by "+".
   - words: the properties of its line for this generation.
-  - halves: the number of operands of the first operation in a dual instruction.
+  - first_operands: the number of operands of the first operation in a dual instruction.
   - row: the row of this form.
   """
   row: Inst | None = None
@@ -172,9 +172,10 @@ class Form:
                encodings: tuple[Encoding, ...],
                reads: tuple[str, ...] = (), writes: tuple[str, ...] = (), counter: str = "",
                words: frozenset[str] = frozenset(),
-               halves: int = 0):
+               first_operands: int = 0):
     self.key, self.mnemonic, self.generation, self.specs, self.encodings = key, mnemonic, generation, specs, encodings
-    self.reads, self.writes, self.counter, self.words, self.halves = reads, writes, counter, words, halves
+    self.reads, self.writes, self.counter, self.words = reads, writes, counter, words
+    self.first_operands = first_operands
     self.index = {spec.name: i for i, spec in enumerate(specs)}
 
 # Types of operands that are integers and stand among the operands of the text.

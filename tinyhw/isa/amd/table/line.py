@@ -22,7 +22,7 @@ SLOTS = {
 # Formats in which RDNA can name the halves of a register for operands of 16 bits.
 WITH_HALVES = ("vop1", "vop2", "vopc", "vop3")
 
-class Line:
+class TableLine:
   """A line of the table for one generation. name: in all generations; mnemonic: in this one."""
   __slots__ = ("name", "mnemonic", "format", "op", "operands", "pipe", "words", "text")
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.form import EFFECTS, INTEGERS, MX_UNITS, Encoding, Form, Generation, Spec, type_of
-from tinyhw.isa.amd.table.line import Line, Token
+from tinyhw.isa.amd.table.line import TableLine, Token
 from tinyhw.machine.ir.inst import Access, Effect, Inst, Operand
 
 # Kinds of an operand by its name; "a" too if the generation has accumulation registers.
@@ -34,7 +34,7 @@ MEMORY = ("offset", "offset0", "offset1", "idxen", "offen", "sc0", "nt", "sc1", 
 PROMOTED = {"vopc": {"cdna": 0, "rdna3": 0, "rdna4": 0}, "vop2": {"cdna": 0x100, "rdna3": 0x100, "rdna4": 0x100},
             "vop1": {"cdna": 0x140, "rdna3": 0x180, "rdna4": 0x180}}
 
-def make_row(key: str, line: Line, suffix: str, generation: Generation) -> Inst | None:
+def make_row(key: str, line: TableLine, suffix: str, generation: Generation) -> Inst | None:
   """The row of a line with a suffix; None if the instruction has no such form."""
   group = suffix.replace("_e64", "").replace("_e32", "")
   variants = [v for v in encodings_of(line, generation) if fits_suffix(v[0], group)]
@@ -44,8 +44,8 @@ def make_row(key: str, line: Line, suffix: str, generation: Generation) -> Inst 
   specs = [spec_of(token, line, suffix, generation) for token in tokens]
   specs += modifiers_of(line, suffix, variants, specs, generation)
   encodings = tuple(encoding_of(v, line, specs, suffix, generation) for v in chosen)
-  reads = behind("reads:", line.words) + (() if line.pipe in SCALAR_PIPES else ("exec",))
-  writes = behind("writes:", line.words)
+  reads = names_after("reads:", line.words) + (() if line.pipe in SCALAR_PIPES else ("exec",))
+  writes = names_after("writes:", line.words)
   form = Form(key, line.mnemonic, generation, tuple(specs), encodings, reads, writes,
               counter_of(line, suffix, generation), line.words)
   effects = sum({EFFECTS[w] for w in line.words if w in EFFECTS})
@@ -59,7 +59,7 @@ def make_row(key: str, line: Line, suffix: str, generation: Generation) -> Inst 
   form.row = row
   return row
 
-def make_pair(x: Line, y: Line, generation: Generation) -> Inst:
+def make_pair(x: TableLine, y: TableLine, generation: Generation) -> Inst:
   """The row of two operations in one instruction."""
   tokens = [token._replace(name=placed(token.name, place)) for line, place in ((x, "x"), (y, "y"))
             for token in line.operands]
@@ -67,16 +67,16 @@ def make_pair(x: Line, y: Line, generation: Generation) -> Inst:
   literal = any(spec.integer == "k32" for spec in specs)
   encoding = encoding_of(("", "vopd_k" if literal else "vopd", x.op << 5 | y.op, {}), x, specs, "", generation)
   encoding.needs.clear()
-  reads = behind("reads:", x.words | y.words) + ("exec",)
+  reads = names_after("reads:", x.words | y.words) + ("exec",)
   key = f"{x.name}::{y.name}"
   form = Form(key, f"{x.mnemonic} :: {y.mnemonic}", generation, tuple(specs), (encoding,), reads,
               words=x.words | y.words,
-              halves=len(x.operands))
+              first_operands=len(x.operands))
   row = Inst(key, f"{x.text} :: {y.text}", tuple(map(machine_operand, specs)), "dual", isa=form)
   form.row = row
   return row
 
-def behind(start: str, words: frozenset[str]) -> tuple[str, ...]:
+def names_after(start: str, words: frozenset[str]) -> tuple[str, ...]:
   """The names after "reads:" and similar prefixes, in the same order in every process."""
   return tuple(word[len(start):] for word in sorted(words) if word.startswith(start))
 
@@ -88,7 +88,7 @@ SCALAR_PIPES = ("salu", "smem", "branch")
 
 Variant = tuple[str, str, int, dict[str, int]]  # suffix of the text, format, opcode, values of fields
 
-def encodings_of(line: Line, generation: Generation) -> list[Variant]:
+def encodings_of(line: TableLine, generation: Generation) -> list[Variant]:
   """All encodings of a line, shorter ones first."""
   base, op = line.format, line.op
   words = line.words
@@ -101,7 +101,7 @@ def encodings_of(line: Line, generation: Generation) -> list[Variant]:
     found += [("_e32", base, op, {}), ("_e64", long_format(line), op + PROMOTED[base][generation.family], {})]
   else: found.append(("", base + ("_k" if "literal" in names else ""), op, {}))
   if base[:3] != "vop": return found
-  wide = any(wide_operand(token) for token in line.operands) or "literal" in names
+  wide = any(has_several_registers(token) for token in line.operands) or "literal" in names
   for suffix, name, code, _ in list(found) if not wide or generation.cdna and "literal" not in names else ():
     long = "" if suffix != "_e64" and base in PROMOTED else "_e64"
     if name + "_dpp" in generation.formats and "nodpp" not in words and not (long and "nodpp64" in words):
@@ -113,11 +113,11 @@ def encodings_of(line: Line, generation: Generation) -> list[Variant]:
       found.append(("_sdwa", name + "_sdwa", code, {}))
   return found
 
-def wide_operand(token: Token) -> bool:
+def has_several_registers(token: Token) -> bool:
   """Whether an operand has more than one register. Lanes are permuted one register at a time."""
   return token.type not in ("mask", "mx", *INTEGERS) and type_of(token.type, 32).units > 1
 
-def long_format(line: Line) -> str:
+def long_format(line: TableLine) -> str:
   """The long format of a line: VOP3 or, with two destinations, VOP3SD."""
   names = {token.name for token in line.operands}
   return "vop3sd" if "vdst" in names and "sdst" in names else "vop3"
@@ -129,7 +129,7 @@ def fits_suffix(encoding: str, group: str) -> bool:
 
 MASKS = {"k16": 0xffff, "gpr_idx": 15, "length": 31}  # masks of integers that do not fill their field
 
-def spec_of(token: Token, line: Line, suffix: str, generation: Generation) -> Spec:
+def spec_of(token: Token, line: TableLine, suffix: str, generation: Generation) -> Spec:
   """The operand for a word of a line, in a form of the row."""
   if token.type in INTEGERS:
     return Spec(token.name, token.access, "i", integer=token.type, mask=MASKS.get(token.type, -1))
@@ -156,7 +156,7 @@ def spec_of(token: Token, line: Line, suffix: str, generation: Generation) -> Sp
 
 ACCUMULATING = ("ds", "ds2", "flat", "global", "scratch", "mubuf")
 
-def modifiers_of(line: Line, suffix: str, variants: Sequence[Variant], specs: list[Spec],
+def modifiers_of(line: TableLine, suffix: str, variants: Sequence[Variant], specs: list[Spec],
                  generation: Generation) -> list[Spec]:
   """The modifiers of a form: those that the line allows and an encoding has a field for."""
   fields = {name for _, form, _, _ in variants for name in generation.formats[form].fields}
@@ -173,15 +173,15 @@ def modifiers_of(line: Line, suffix: str, variants: Sequence[Variant], specs: li
     found.append(Spec(name, Access.READ, "i", show=False, implied=usual, integer=name, mask=mask))
   return found
 
-def modifier_names(line: Line, suffix: str, specs: list[Spec], generation: Generation) -> list[str]:
+def modifier_names(line: TableLine, suffix: str, specs: list[Spec], generation: Generation) -> list[str]:
   """The modifiers that a form may have, in the order of the row's operands."""
   given = {word.partition("=")[0] for word in line.words}
-  more = ["fi", *behind("only:", line.words)]
+  more = ["fi", *names_after("only:", line.words)]
   if line.format[:3] == "vop": return [*vector_names(line, suffix, specs, given), *more]
   if line.format[:4] == "mfma": return [*(name for name in MATRIX if f"no{name}" not in given), *more]
   return [*(name for name in MEMORY if "bare" not in given and (name != "gds" or not generation.cdna)), *more]
 
-def vector_names(line: Line, suffix: str, specs: list[Spec], given: set[str]) -> list[str]:
+def vector_names(line: TableLine, suffix: str, specs: list[Spec], given: set[str]) -> list[str]:
   """The modifiers of vector arithmetic. given: the words of the line up to "="."""
   sdwa, packed = suffix == "_sdwa", "vop3p" in line.format
   reads_floats = any(spec.type is not None and spec.type.floating for spec in specs if spec.name[:3] == "src")
@@ -201,15 +201,16 @@ def vector_names(line: Line, suffix: str, specs: list[Spec], given: set[str]) ->
   if sdwa: names += PARTS if "nodst" not in given else PARTS[2:]
   return names
 
-def usual_modifiers(line: Line, suffix: str, generation: Generation) -> dict[str, int]:
+def usual_modifiers(line: TableLine, suffix: str, generation: Generation) -> dict[str, int]:
   """Values of modifiers that are left out, if not 0."""
   usual = dict(IMPLIED)
   if line.format == "mfma_scale" or "mix" in line.words: usual["op_sel_hi"] = 0
   if line.format == "mtbuf": usual["format"] = 1
-  if generation.cdna and suffix == "_dpp" and any(map(wide_operand, line.operands)): usual["dpp_ctrl"] = NEWBCAST
+  if generation.cdna and suffix == "_dpp" and any(map(has_several_registers, line.operands)):
+    usual["dpp_ctrl"] = NEWBCAST
   return usual
 
-def mask_of(name: str, specs: list[Spec], line: Line, implied: int, generation: Generation) -> int:
+def mask_of(name: str, specs: list[Spec], line: TableLine, implied: int, generation: Generation) -> int:
   """The bits of a modifier: one for each source that it can change."""
   sources = [spec for spec in specs if spec.name in ("src0", "src1", "src2")]
   every = (1 << len(sources)) - 1
@@ -232,7 +233,7 @@ def bits_of_op_sel(specs: list[Spec]) -> list[int]:
   sources = [spec.name for spec in specs if spec.name in ("src0", "src1", "src2")]
   return [3 if spec.name == "vdst" else sources.index(spec.name) if spec.name in sources else -1 for spec in specs]
 
-def encoding_of(variant: Variant, line: Line, specs: list[Spec], suffix: str, generation: Generation) -> Encoding:
+def encoding_of(variant: Variant, line: TableLine, specs: list[Spec], suffix: str, generation: Generation) -> Encoding:
   """Map the operands of a form to the fields of an encoding."""
   ending, name, op, extra = variant
   form = generation.formats[name]
@@ -284,7 +285,7 @@ COUNTERS = {
             "message": ("kmcnt", "kmcnt")},
 }
 
-def counter_of(line: Line, suffix: str, generation: Generation) -> str:
+def counter_of(line: TableLine, suffix: str, generation: Generation) -> str:
   """The counter of a row while it is in flight, or "". Atomics that return nothing count as stores."""
   stores = "atomic" in line.words and suffix != "_rtn" or "store" in line.words and "load" not in line.words
   return COUNTERS[generation.family].get(line.pipe, ("", ""))[stores]

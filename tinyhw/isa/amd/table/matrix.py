@@ -66,7 +66,7 @@ RDNA4 = (
   Unit("v_wmma_i32_16x16x16_iu8", transposed(16, 16, INT8, INT32, 32, 8), neg_lo=3),
 )
 
-def narrow(types: tuple[DType, DType]) -> tuple[Unit, ...]:
+def fp8_units(types: tuple[DType, DType]) -> tuple[Unit, ...]:
   """CDNA's products of 8-bit floats: fp8 and bf8 are different types in each generation."""
   return tuple(Unit(f"v_mfma_f32_{m}x{m}x{k}_{name}_{name}", transposed(m, k, dtype, FLOAT, 64, 4))
                for name, dtype in zip(("fp8", "bf8"), types) for m, k in ((32, 16), (16, 32)))
@@ -103,7 +103,8 @@ VECTOR = Unit("v_fmac_f32", Matrix(4 * SQUARE, 8 * SQUARE, 4, FLOAT, FLOAT, 32,
 # Units for waves of the usual size. Factors go to the first unit whose type can represent all of their numbers, so
 # small types are first.
 UNITS = {"gfx1100": (*RDNA3, VECTOR), "gfx1200": (*RDNA4, VECTOR),
-         "gfx942": narrow(dtypes.fp8_fnuz) + CDNA + SINGLE, "gfx950": narrow(dtypes.fp8_ocp) + LONG + CDNA + SINGLE}
+         "gfx942": fp8_units(dtypes.fp8_fnuz) + CDNA + SINGLE,
+         "gfx950": fp8_units(dtypes.fp8_ocp) + LONG + CDNA + SINGLE}
 
 def units(generation: Generation) -> tuple[Unit, ...]:
   """The shapes of a generation for waves of its size, best first."""

@@ -65,7 +65,7 @@ from collections.abc import Iterator
 from tinyhw.errors import EncodeError
 from tinyhw.isa.amd.rows import compare, dual, lds, matrix, memory, packed, scalar, scaled, vector, vector3
 from tinyhw.isa.amd.table.form import GROUPS, Form, Generation
-from tinyhw.isa.amd.table.line import Line, cell
+from tinyhw.isa.amd.table.line import TableLine, cell
 from tinyhw.isa.amd.table.make import make_pair, make_row
 from tinyhw.machine.ir.inst import Inst, MInst
 from tinyhw.once import once
@@ -133,7 +133,7 @@ class Table:
     self.generation = Generation(arch)
     self.found: dict[str, Entry | None] = {}
     self.made: dict[str, Inst | None] = {}
-    self.lines: dict[str, Line] = {}
+    self.lines: dict[str, TableLine] = {}
 
   @functools.cached_property
   def index(self) -> Index: return Index(self.generation)
@@ -184,13 +184,13 @@ class Table:
     found = self.index.by_spelling.get(name, [])
     return found or ([self.line(name).name] if self.entry(name) else [])
 
-  def line(self, name: str) -> Line:
+  def line(self, name: str) -> TableLine:
     """The parsed line of a name that has an entry."""
     line = self.lines.get(name)
     if line is None:
       entry = self.entry(name)
       if entry is None: raise EncodeError(f"{self.generation.arch} has no instruction {name}")
-      line = self.lines.setdefault(name, Line(*entry, self.generation))
+      line = self.lines.setdefault(name, TableLine(*entry, self.generation))
     return line
 
   def __contains__(self, key: str) -> bool: return self.get(key) is not None

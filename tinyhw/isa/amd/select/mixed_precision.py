@@ -1,5 +1,5 @@
 """Select mixed precision arithmetic: float32 operations that read float16 elements, and round to them
-(macros/mixed.py), without separate conversions.
+(macros/mixed_precision.py), without separate conversions.
 
 Codegen computes in float32 and rounds before stores. Two kinds of instructions give the same bits:
 
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tinyhw.dtype import dtypes
-from tinyhw.isa.amd.macros.mixed import NOTHING, UNIT, Fused, Pair, Term, Word, fused_row, rounded_row
+from tinyhw.isa.amd.macros.mixed_precision import NOTHING, UNIT, Fused, Pair, Term, Word, fused_row, rounded_row
 from tinyhw.isa.amd.select.group import Groups
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.constants import KINDS, float_bits
@@ -39,13 +39,13 @@ PACKED = {Ops.ADD: "v_pk_add_f16", Ops.MUL: "v_pk_mul_f16"}
 # an element with more readers is converted: instructions that read float16 cannot be one of two in a dual instruction
 FEW = 2
 
-class Mixed(Groups):
+class MixedPrecision(Groups):
   """The float16 arithmetic of Selector. uses: the number of users of each node."""
 
   def __init__(self, generation: Generation, function: Function):
     super().__init__(generation, function)
     self.uses: Counter[UOp] = Counter()
-    self.finder = Finder(dtypes.float16, frozenset(PACKED), self.beside)
+    self.finder = Finder(dtypes.float16, frozenset(PACKED), self.in_one_word)
 
   def select(self, program: Program) -> Function:
     self.uses.update(s for u in program.uops if u.op in GroupOp.Elementwise for s in u.src)
@@ -74,7 +74,7 @@ class Mixed(Groups):
   def word_of_halves(self, low: UOp, high: UOp, sources: Sources) -> Word:
     """Two float16, each rounded or read in place."""
     if is_rounded(low) and is_rounded(high): return self.rounded_word(low.src[0], high.src[0], sources)
-    if self.beside(low, high): return self.packed_word("v_pk_mul_f16", (Neighbours(low, high), ONES), sources)
+    if self.in_one_word(low, high): return self.packed_word("v_pk_mul_f16", (Neighbours(low, high), ONES), sources)
     return self.sum_of_half(low, sources), self.sum_of_half(high, sources)
 
   def sum_of_half(self, u: UOp, sources: Sources) -> Fused:
@@ -109,7 +109,7 @@ class Mixed(Groups):
     key: str = "v_pk_mul_f16"
     operands: tuple[Both | Neighbours | None, ...] = (found, ONES)
     if isinstance(found, Both): key, operands = PACKED[found.op], found.sources
-    near = [s for s in operands if isinstance(s, Neighbours) and self.beside(s.low, s.high)]
+    near = [s for s in operands if isinstance(s, Neighbours) and self.in_one_word(s.low, s.high)]
     if len(near) == len(operands): return self.packed_word(key, near, sources)
     return self.sum_of(low, sources), self.sum_of(high, sources)
 
@@ -118,7 +118,7 @@ class Mixed(Groups):
       return self.pair_term(o.low, o.signs[0], sources), self.pair_term(o.high, o.signs[1], sources)
     return Pair(key, tuple(map(terms, operands)))
 
-  def beside(self, low: UOp, high: UOp) -> bool:
+  def in_one_word(self, low: UOp, high: UOp) -> bool:
     """Whether two float16 are the halves of one word, or the same half."""
     if low is high: return True
     first, second = self.halves.get(low), self.halves.get(high)

@@ -5,7 +5,7 @@ import pytest
 
 from tinyhw.isa.amd.asm.syntax import show
 from tinyhw.isa.amd.macros.macros import instructions
-from tinyhw.isa.amd.macros.mixed import NOTHING, UNIT, Fused, Pair, Term, fused_row, rounded_row
+from tinyhw.isa.amd.macros.mixed_precision import NOTHING, UNIT, Fused, Pair, Term, fused_row, rounded_row
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.form import Generation
 from tinyhw.machine.ir.inst import MInst, Reg

@@ -10,7 +10,7 @@ from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.amd.capabilities import capabilities
-from tinyhw.isa.amd.late.halves import WAYS, make_halves
+from tinyhw.isa.amd.late.demanded_words import RECIPES, reduce_to_words
 from tinyhw.isa.amd.macros.macros import MACROS, make
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.form import Generation
@@ -75,12 +75,12 @@ def halved(arch: str, name: str, half: str) -> list[MInst]:
   word = function.new_reg((regs.S if scalar else regs.V)[1])
   last = MInst(table(arch)["s_mov_b32" if scalar else "v_mov_b32"], [Reg(word.cls, index=3), word])
   block.insts = [inst, make(function, generation, f"s_{half}" if scalar else half, word, inst.operands[0]), last]
-  make_halves(function, t)
+  reduce_to_words(function, t)
   return block.insts
 
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
 def test_every_way(arch: str) -> None:
-  for (name, half), way in WAYS.items():
+  for (name, half), way in RECIPES.items():
     insts = halved(arch, name, "low" if half == 1 else "high")
     made = [inst.row.name for inst in insts if inst.row.name not in ("low", "high", "s_low", "s_high")]
     assert made[:-1] == ([] if way.key == "=" else [way.key]), name

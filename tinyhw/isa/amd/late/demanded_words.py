@@ -1,9 +1,9 @@
-"""Compute only the low or high word of 64-bit values if their users need only that word.
+"""Compute only the demanded words, low or high, of 64-bit values.
 
-Examples are an index, if an address takes only its low word, and one word of a pair. Two kinds of users need one word
-of a value. The first are the macros low and high. The second are instructions that are themselves reduced to one word
-(TEXT): the low word of a sum or product needs the low words of its operands. Either word of a choice or of logic needs
-the same words. All other users need the whole value.
+A word is demanded if a user needs it. Examples are an index, if an address takes only its low word, and one word of a
+pair. Two kinds of users need one word of a value. The first are the macros low and high. The second are instructions
+that are themselves reduced to one word (TEXT): the low word of a sum or product needs the low words of its operands.
+Either word of a choice or of logic needs the same words. All other users need the whole value.
 
 The needs spread from users to operands until nothing changes. Then instructions are replaced, and the users of a word
 read it where it was made.
@@ -52,82 +52,82 @@ s_sign64       low   =              a
 s_sign64       high  s_ashr_i32     a 31
 """
 LOW, HIGH, BOTH = 1, 2, 3
-HALVES = {"low": (LOW,), "high": (HIGH,), "both": (LOW, HIGH)}
+WORDS = {"low": (LOW,), "high": (HIGH,), "both": (LOW, HIGH)}
 TAKES = {"low": LOW, "s_low": LOW, "high": HIGH, "s_high": HIGH}
 SHIFTS = ("v_lshlrev_b64", "s_lshl_b64")
 
-class Way(NamedTuple):
+class WordRecipe(NamedTuple):
   """The instruction that makes one word. operands: names or integers, and whether the same word of it is meant."""
   key: str
   operands: tuple[tuple[str | int, bool], ...]
 
-def parse(text: str) -> dict[tuple[str, int], Way]:
-  """Parse the table: (instruction, word) -> way."""
+def parse(text: str) -> dict[tuple[str, int], WordRecipe]:
+  """Parse the table: (instruction, word) -> recipe."""
   found = {}
   for line in text.strip().split("\n"):
-    name, halves, key, *words = line.split()
-    operands = tuple((int(word) if word.isdecimal() else word.rstrip("."), word[-1] == ".") for word in words)
-    found.update({(name, half): Way(key, operands) for half in HALVES[halves]})
+    name, which, key, *names = line.split()
+    operands = tuple((int(x) if x.isdecimal() else x.rstrip("."), x[-1] == ".") for x in names)
+    found.update({(name, word): WordRecipe(key, operands) for word in WORDS[which]})
   return found
 
-WAYS = parse(TEXT)
-MADE = frozenset(name for name, _ in WAYS)
+RECIPES = parse(TEXT)
+MADE = frozenset(name for name, _ in RECIPES)
 
 def named(inst: MInst) -> dict[str, Any]:
   return {operand.name: value for operand, value in zip(inst.row.operands, inst.operands)}
 
-def taken(inst: MInst) -> int:
+def taken_word(inst: MInst) -> int:
   """The word that a macro takes of its source, or 0."""
   return TAKES.get(inst.row.name, 0) if inst.row.encoding is MACRO else 0
 
-def can_halve(inst: MInst) -> bool:
+def can_reduce(inst: MInst) -> bool:
   """Whether an instruction may be reduced to one word."""
   if inst.row.name not in MADE: return False
   return inst.row.name not in SHIFTS or any(isinstance(value, int) and 0 <= value < 32 for value in inst.operands[1:3])
 
-class Wants:
+class DemandedWords:
   """The words of virtual registers that are used."""
   def __init__(self, function: Function):
-    self.halves: dict[int, int] = {}
+    self.words: dict[int, int] = {}
     self.makers: dict[int, MInst] = {}
     insts = [inst for block in function.blocks for inst in block.insts]
-    self.makers = {inst.operands[0].id: inst for inst in insts if can_halve(inst) and inst.operands[0].index is None}
+    self.makers = {inst.operands[0].id: inst for inst in insts if can_reduce(inst) and inst.operands[0].index is None}
     for inst in insts:
-      half = taken(inst)
-      if half: self.want(inst.operands[1], half)
-      elif not can_halve(inst):
-        for r in inst.reads(): self.want(r, BOTH)
+      word = taken_word(inst)
+      if word: self.demand(inst.operands[1], word)
+      elif not can_reduce(inst):
+        for r in inst.reads(): self.demand(r, BOTH)
 
-  def want(self, value: Any, half: int) -> None:
+  def demand(self, value: Any, word: int) -> None:
     """Record that a word of a value, or both, is used, and so are the operands of the instruction that makes it."""
-    work = [(value, half)]
+    work = [(value, word)]
     while work:
-      value, half = work.pop()
+      value, word = work.pop()
       if not isinstance(value, Reg) or value.index is not None: continue
-      before = self.halves.get(value.id, 0)
-      if before | half == before: continue
-      self.halves[value.id] = before | half
+      before = self.words.get(value.id, 0)
+      if before | word == before: continue
+      self.words[value.id] = before | word
       maker = self.makers.get(value.id)
-      if maker is not None: work += self.needs(maker, before | half)
+      if maker is not None: work += self.needs(maker, before | word)
 
-  def needs(self, inst: MInst, half: int) -> list[tuple[Any, int]]:
+  def needs(self, inst: MInst, word: int) -> list[tuple[Any, int]]:
     """The words that an instruction reads if these words of its result are used."""
-    way = WAYS.get((inst.row.name, half))
-    if way is None: return [(r, BOTH) for r in inst.reads()]
+    recipe = RECIPES.get((inst.row.name, word))
+    if recipe is None: return [(r, BOTH) for r in inst.reads()]
     values = named(inst)
-    return [(values[name], half if same else BOTH) for name, same in way.operands if isinstance(name, str)]
+    return [(values[name], word if same else BOTH) for name, same in recipe.operands if isinstance(name, str)]
 
-  def half_of(self, inst: MInst) -> int:
+  def word_of(self, inst: MInst) -> int:
     """The only word of an instruction's result that is used, if it can be made alone; else 0."""
-    result = inst.operands[0] if can_halve(inst) else None
-    half = self.halves.get(result.id, 0) if isinstance(result, Reg) else 0
-    return half if (inst.row.name, half) in WAYS else 0
+    result = inst.operands[0] if can_reduce(inst) else None
+    word = self.words.get(result.id, 0) if isinstance(result, Reg) else 0
+    return word if (inst.row.name, word) in RECIPES else 0
 
-class Halving:
+class WordReduction:
   """The rewrite of a function. parts: words, by register and word; same: registers that were copies of words."""
   def __init__(self, function: Function, generation: Generation):
     self.function, self.generation, self.rows = function, generation, table(generation.arch)
-    self.wants = Wants(function)
+    self.demanded = DemandedWords(function)
     self.parts: dict[tuple[int, int], Any] = {}
     self.same: dict[int, Reg] = {}
 
@@ -135,10 +135,10 @@ class Halving:
     for block in self.function.blocks:
       out: list[MInst] = []
       for inst in block.insts:
-        half, source = self.wants.half_of(inst), inst.operands[1] if taken(inst) else None
-        if half: self.parts[inst.operands[0].id, half] = self.made(inst, half, out)
-        elif isinstance(source, Reg) and (source.id, taken(inst)) in self.parts:
-          self.same[inst.operands[0].id] = self.parts[source.id, taken(inst)]
+        word, source = self.demanded.word_of(inst), inst.operands[1] if taken_word(inst) else None
+        if word: self.parts[inst.operands[0].id, word] = self.made(inst, word, out)
+        elif isinstance(source, Reg) and (source.id, taken_word(inst)) in self.parts:
+          self.same[inst.operands[0].id] = self.parts[source.id, taken_word(inst)]
         else: out.append(inst)
       block.insts = out
     if not self.same: return
@@ -153,15 +153,15 @@ class Halving:
     while isinstance(value, Reg) and value.id in self.same: value = self.same[value.id]
     return value
 
-  def made(self, inst: MInst, half: int, out: list[MInst]) -> Reg:
+  def made(self, inst: MInst, word: int, out: list[MInst]) -> Reg:
     """Append the instruction that makes one word of a result to `out`, and return the word."""
-    way, values = WAYS[inst.row.name, half], named(inst)
-    sources: list[Any] = [self.half(values[str(name)], half, out, inst) if same else values.get(str(name), name)
-                          for name, same in way.operands]
-    if way.key == "=":
+    recipe, values = RECIPES[inst.row.name, word], named(inst)
+    sources: list[Any] = [self.word(values[str(name)], word, out, inst) if same else values.get(str(name), name)
+                          for name, same in recipe.operands]
+    if recipe.key == "=":
       source: Reg = sources[0]
       return source
-    row = self.rows[way.key]
+    row = self.rows[recipe.key]
     form: Form = row.isa
     result = self.function.new_reg((regs.S if inst.operands[0].cls.bank is regs.SGPR else regs.V)[1])
     operands = [result, *sources, *(spec.implied for spec in form.specs[1 + len(sources):])]
@@ -169,20 +169,20 @@ class Halving:
                      inst.origin))
     return result
 
-  def half(self, value: Any, half: int, out: list[MInst], inst: MInst) -> Any:
+  def word(self, value: Any, word: int, out: list[MInst], inst: MInst) -> Any:
     """A word of a source, for an instruction."""
-    which = "low" if half == LOW else "high"
-    if not isinstance(value, Reg): return part(value, "lo" if half == LOW else "hi")
-    if (value.id, half) in self.parts: return self.parts[value.id, half]
+    which = "low" if word == LOW else "high"
+    if not isinstance(value, Reg): return part(value, "lo" if word == LOW else "hi")
+    if (value.id, word) in self.parts: return self.parts[value.id, word]
     scalar = value.cls.bank is regs.SGPR
     result = self.function.new_reg((regs.S if scalar else regs.V)[1])
     out.append(make(self.function, self.generation, f"s_{which}" if scalar else which, result, value))
     out[-1].origin = inst.origin
     return result
 
-def make_halves(function: Function, target: Target) -> Function:
+def reduce_to_words(function: Function, target: Target) -> Function:
   """Reduce 64-bit values of which only one word is used to that word."""
-  if not any(taken(inst) for block in function.blocks for inst in block.insts): return function
-  Halving(function, target.table.generation).run()
+  if not any(taken_word(inst) for block in function.blocks for inst in block.insts): return function
+  WordReduction(function, target.table.generation).run()
   function.liveness = None
   return function

@@ -6,8 +6,8 @@ result is float32, or it is rounded to one half of a register, and the other hal
 -0.0.
 
 v_pk_add_f16 and v_pk_mul_f16 compute both halves at once, in float16. Their bits equal the rounded float32, since 24
-bits are enough for sums and products of 11 (Figueroa 1995, When is double rounding innocuous?). select/mixed.py decides
-where these macros are used.
+bits are enough for sums and products of 11 (Figueroa 1995, When is double rounding innocuous?).
+select/mixed_precision.py decides where these macros are used.
 """
 from __future__ import annotations
 import functools
