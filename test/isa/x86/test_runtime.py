@@ -68,7 +68,7 @@ def test_calls_find_an_aligned_stack(platform: str) -> None:
     for line in (line.split(";")[0].strip() for line in piece.splitlines()):
       if re.match(r"call (r\w+|qword)", line): assert depth % 16 == 0, (platform, line)
       if re.match(r"call \.", line) and piece is pieces[0]: assert depth % 16 == 0, (platform, line)
-      if change_of_stack(line) > 0: depth += change_of_stack(line)  # frees belong to returns
+      if change_of_stack(line) > 0: depth += change_of_stack(line)  # stack space is only released before returns
 
 @pytest.mark.parametrize("platform", abi.SYSTEMS)
 def test_saved_registers_are_saved(platform: str) -> None:

@@ -1,7 +1,8 @@
 """Delay instructions that follow too soon after another one, where the hardware has no interlock.
 
 A rule names two kinds of instructions. The first writes (or reads) registers, the second touches them. Fewer than a
-number of *states* between them are a hazard. A state is an issued instruction of the kinds that the rule counts.
+number of wait states between them are a hazard. A wait state, `state` for short, is an issued instruction of the kinds
+that the rule counts.
 
 The states that registers still lack flow through the blocks; where paths meet, the larger number holds. If states are
 lacking, the cure is put before the second instruction. A rule is about one bank of registers, and sets of registers are
@@ -103,7 +104,7 @@ class HazardRule(NamedTuple):
   """A hazard of two instructions.
 
   - first, then: the registers by which an instruction is of that kind.
-  - states: the number that must be between, or a function of the first instruction.
+  - states: the number of wait states that must be between, or a function of the first instruction.
   - counts: the instructions that count as states.
   - cure: "nop", "result" (wait for vector results) or "vector" (any vector instruction).
   """

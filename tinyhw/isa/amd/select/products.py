@@ -25,7 +25,7 @@ LATENCY = 5     # instructions between two additions to the same accumulator tha
 
 Place = tuple[int, int]  # an element: a source of the macro, and the number of one of its registers
 
-class Fused(NamedTuple):
+class MultiplyAdd(NamedTuple):
   """One operation: numbers of the accumulator, and of the elements of both factors."""
   sum: int
   a: int
@@ -51,19 +51,19 @@ def products(places: tuple[Place, ...], generation: Generation, operands: list[A
   return [build(row, sums[fused.sum], factors[fused.a], factors[fused.b]) for fused in order]
 
 @once
-def in_pairs(banks: tuple[int, ...], side: int) -> tuple[Fused, ...]:
+def in_pairs(banks: tuple[int, ...], side: int) -> tuple[MultiplyAdd, ...]:
   """Order the operations of a square so that partners are adjacent. banks: those of the elements of both factors.
 
   Operations with the fewest remaining partners go first.
   """
   steps, count = len(banks) // 2 // side, side * side
-  every = [Fused(y * side + x, y * steps + step, (side + x) * steps + step) for step in range(steps)
+  every = [MultiplyAdd(y * side + x, y * steps + step, (side + x) * steps + step) for step in range(steps)
            for y in range(side) for x in range(side)]
   partners = [sum([1 << k for k, g in enumerate(every) if are_partners(f, g, banks)]) for f in every]   # as bits
   left, now = (1 << len(every)) - 1, 0
   # of each accumulator: its next operation, and the time of its last addition
   following, added = list(range(count)), [-LATENCY] * count
-  found: list[Fused] = []
+  found: list[MultiplyAdd] = []
   def pair_of(ready: list[int]) -> list[int]:
     among = sum([1 << k for k in ready])
     for k in sorted(ready, key=lambda k: (partners[k] & left).bit_count()):
@@ -79,7 +79,7 @@ def in_pairs(banks: tuple[int, ...], side: int) -> tuple[Fused, ...]:
     now += 1
   return tuple(found)
 
-def are_partners(f: Fused, g: Fused, banks: tuple[int, ...]) -> bool:
+def are_partners(f: MultiplyAdd, g: MultiplyAdd, banks: tuple[int, ...]) -> bool:
   """Whether two operations can be one instruction."""
   a, b, c, d = banks[f.a], banks[f.b], banks[g.a], banks[g.b]
   return (f.sum ^ g.sum) & 1 == 1 and (a != c and b != d or a != d and b != c)
