@@ -2,12 +2,13 @@
 
 A BUFFER's contents change, but nodes are interned, and are computed later. So a BUFFER node stands for one state of its
 memory, and a write does three things (docs/design/writes.md):
-  before  The schedule that writes also computes `outdated` values: live values that were expressed through the old
+- before: The schedule that writes also computes `outdated` values: live values that were expressed through the old
   contents. Its kernels are ordered: readers of a state run before the write into it.
-  after   The memory gets a new node. The old node is retired (it has no storage), so that the new contents are never
+- after: The memory gets a new node. The old node is retired (it has no storage), so that the new contents are never
   taken for the old ones. Tensors that look at the memory (movements of it, BITCAST, DETACH) get the new node. They see
   the write, as views in NumPy do.
-  cut     The values of "before" become buffers and lose their graphs. Gradients do not flow through overwritten memory.
+- cut: The values of "before" become buffers and lose their graphs. Gradients do not flow through overwritten memory.
+
 A pending write is an ASSIGN in the graph of the tensor that was assigned to. That is enough as long as no other tensor
 looks at the memory. If another one does (`seen_by_others`), `Tensor.assign` writes at once.
 

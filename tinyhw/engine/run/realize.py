@@ -30,16 +30,18 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, to_indices
 
 class Source(NamedTuple):
-  """What a captured launch is made of, for who makes it again in another process: a kernel that is not compiled, its
-  buffers, its variables."""
+  """The parts of a captured launch, from which another process makes it again: an uncompiled kernel, its buffers, its
+  variables."""
   device: str
   sink: UOp
   buffers: tuple[Buffer, ...]
   variables: dict[str, int]
 
 class Step(NamedTuple):
-  """One kernel or copy of a run: `runner` None means that buffers[1] is copied to buffers[0]. line: where its operation
-  is written. source: of a launch while a TinyJit captures."""
+  """One kernel or copy of a run. If `runner` is None, it copies buffers[1] to buffers[0].
+
+  line: the source line of its operation. source: the parts of a launch, while a TinyJit captures.
+  """
   runner: Runner | None
   buffers: tuple[Buffer, ...]
   variables: tuple[int, ...]
@@ -52,21 +54,21 @@ class Step(NamedTuple):
     return self.buffers[:1] if self.runner is None else tuple(self.buffers[k] for k in self.runner.written)
 
 class Capture:
-  """What runs while a TinyJit captures: steps in order, the buffers that were made for results, data that was copied
-  from the host, and what is done
-  with random numbers: a buffer that kernels read, and what makes the one for the next call; or no buffer, and what sets
-  the seed.
+  """The record of a run that a TinyJit captures: steps in order, the buffers that were made for results, and data that
+  was copied from the host. For random numbers it has a buffer that kernels read and a function that makes the buffer of
+  the next call. Without a buffer, the function sets the seed.
 
-  grads: the gradients that there were before, by the identity of their tensors. outside: of the nodes of a graph, those
-  that Tensors which the function was not given stand for: they are computed once, outside of the capture.
+  grads: gradients from before the capture, by the identity of their tensors. outside: a function that selects nodes of
+  a graph. They are the values of Tensors that the function was not given. They are computed once, outside of the
+  capture.
   """
   def __init__(self, grads: dict[int, object] | None = None,
                outside: Callable[[dict[UOp, UOp]], list[UOp]] = lambda nodes: []) -> None:
     self.grads = grads or {}
     self.outside = outside
     self.draws: list[tuple[Buffer | None, Callable[[], Buffer | None]]] = []
-    self.graded: list[writes.Reference] = []    # tensors that had no gradient before, and got one
-    self.added: set[int] = set()    # tensors, by identity, that had one, to which backward() added
+    self.graded: list[writes.Reference] = []    # tensors that got their first gradient
+    self.added: set[int] = set()    # ids of tensors to whose earlier gradient backward() added
     self.differentiated = False     # was a gradient taken?
     self.steps: list[Step] = []
     self.made: list[Storage] = []
@@ -74,20 +76,20 @@ class Capture:
     self.arenas: list[Buffer] = []
     self.computed: set[UOp] = set()
     self.given: set[UOp] = set()    # nodes that were computed outside
-    self.assigns: set[UOp] = set()  # what the function writes: other ASSIGNs are of before, or of other threads
-    self.before = writes.values()   # what was to be computed before: no replay computes it again
+    self.assigns: set[UOp] = set()  # writes of the function; others are earlier, or of other threads
+    self.before = writes.values()   # pending values of before, which no replay computes again
     self.waiting = {u for _, u in self.before.values() if writes.memory_of(u)[0] is None}
-    self.met: set[UOp] = set()      # of these, what the function computed all the same
+    self.met: set[UOp] = set()      # pending values that the function computed
 
   def had(self, reference: writes.Reference, holder: writes.Holder) -> bool:
-    """Was this tensor to be computed before the capture began, as it still is?"""
+    """Was this tensor pending before the capture began, and is it still?"""
     return self.before.get(id(reference), (None, None))[1] is holder.uop
 
 class Again:
-  """A graph that is scheduled once and run as often as is wanted, on other storage each time: a step of a loop, at 10
-  us a kernel.
+  """A graph that is scheduled once and run many times, on other storage each time. A step of a loop takes 10 us a
+  kernel.
 
-  root: the graph, without ASSIGNs. given: BUFFERs below it, in whose place each call has others of the same size, type
+  root: the graph, without ASSIGNs. given: BUFFERs below it. Each call replaces them by others of the same size, type
   and device.
   """
   @boundary
@@ -103,7 +105,7 @@ class Again:
 
   @boundary
   def __call__(self, *given: UOp) -> UOp:
-    """The storage of the result on the given BUFFERs."""
+    """Return the storage of the result on the given BUFFERs."""
     inputs = list(self.canonical.inputs)
     for place, buffer in zip(self.places, given, strict=True): inputs[place] = buffer
     with lock: held = run(self.made, replace(self.canonical, inputs=inputs))[0]
@@ -111,17 +113,17 @@ class Again:
     return _shaped(held, self.root)
 
 def realize(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> None:
-  """Compute the nodes. Raises what compilation and devices raise; nothing is marked as realized then.
+  """Compute the nodes. On an error of compilation or a device, nothing is marked as realized.
 
-  overwritten: storage that will be written by other means; values that want their contents are computed, too.
+  overwritten: storage that will be written by other means. Values that need its contents are computed, too.
 
-  Graphs have no cycles to find, so scheduling is spared the collections, as compile_kernel is.
+  Graphs have no reference cycles, so scheduling runs without garbage collection, as compile_kernel does.
   """
   with lock: compute(nodes, overwritten)
 
 @boundary
 def compute(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> None:
-  """The same, where the caller holds the lock already: to take it costs 0.3 us each time."""
+  """As `realize`, for a caller that holds the lock: taking it costs 0.3 us each time."""
   todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
   if trace.recorder is None and (VIZ or PROFILE): trace.start_recorder()
   if not todo and not (overwritten and writes.outdated({id(b) for b in overwritten}, {})): return
@@ -135,7 +137,7 @@ def compute(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> N
   if kept is not None: kept.finish()
 
 def _planned(todo: list[UOp], overwritten: Sequence[Storage] | None) -> tuple[Canonical, Kept | None, Schedule | None]:
-  """What computes the nodes, to which values are added that would be lost: no schedule where there is nothing to do."""
+  """Return the schedule of the nodes and of values that would be lost; None if there is nothing to do."""
   canonical = canonicalize(todo, known)
   if this_thread.capture is not None: canonical = _with_outside(this_thread.capture, todo, canonical)
   kept = Kept(todo, canonical, overwritten or ()) if canonical.assigns or overwritten else None
@@ -157,8 +159,8 @@ def prepare(nodes: list[UOp]) -> None:
       found_parts(device, [k.sink for k in kernels])
 
 def _with_outside(capture: Capture, todo: list[UOp], canonical: Canonical) -> Canonical:
-  """Compute first, and not in the capture, what Tensors from outside of the captured function stand for, and writes
-  that are not the function's."""
+  """Compute two things first, outside of the capture: values of Tensors from outside of the captured function, and
+  writes that are not the function's."""
   outside = [u for u in canonical.assigns.values() if u not in capture.assigns and u.realized is None]
   outside += [u for u in capture.outside(canonical.new) if u not in capture.given]
   if outside:
@@ -171,14 +173,13 @@ def _with_outside(capture: Capture, todo: list[UOp], canonical: Canonical) -> Ca
   return canonical
 
 class Kept:
-  """The values that a schedule's writes would spoil: adds them to what it computes, until nothing that will be gone is
-  needed by anybody.
+  """Adds to a schedule the values that its writes would spoil, until no live value needs an overwritten state.
 
-  What was there before a capture is computed first, by itself, so that replays leave it alone.
+  Values from before a capture are computed first, in a schedule of their own, so that replays leave them alone.
   """
   def __init__(self, todo: list[UOp], canonical: Canonical, others: Iterable[Storage] = ()):
     self.todo, self.canonical = todo, canonical
-    self.held: dict[int, tuple[writes.Holder, UOp]] = {}     # by id: who holds, and the node whose storage it will hold
+    self.held: dict[int, tuple[writes.Holder, UOp]] = {}  # by id: the holder, and the node whose storage it will hold
     self.nodes: set[UOp] = set()
     while True:
       self.write = writes.Write(canonical.assigns.values(), others)
@@ -191,8 +192,8 @@ class Kept:
         if id(holder) not in self.held: self._add(holder)
 
   def _node(self, holder: writes.Holder) -> UOp:
-    """What has to be computed for a tensor: an ASSIGN, its own node, or a copy where storage would be shared with
-    another tensor, or is written."""
+    """Return the node to compute for a tensor: an ASSIGN, or its own node. It is a copy if the storage would be shared
+    with another tensor, or is written."""
     u = holder.uop
     if writes.memory_of(u)[0] is not None: return writes.assign_of(u)
     inner = u
@@ -223,7 +224,7 @@ class Kept:
       holder.hold(node.realized)
 
   def finish(self) -> None:
-    """After the run: the tensors hold what was computed for them, and the states that were overwritten are gone."""
+    """After the run, give the tensors their computed storage, and retire the overwritten states."""
     held = [(holder, node.realized) for holder, node in self.held.values() if node.op is not Ops.ASSIGN
             and node.realized is not None]
     if held: cuts.note([(writes.base_of(storage), holder.uop) for holder, storage in held])
@@ -235,8 +236,11 @@ class Kept:
 _WHOLE = frozenset({Ops.RESHAPE, Ops.MULTI})
 
 def known(u: UOp) -> UOp | None:
-  """The storage that holds u's value. A capture relies only on what it computed itself: a replay has to compute the
-  rest again. A node without a device (of Variables alone) is computed for each use, which may be on another device."""
+  """Return the storage that holds u's value.
+
+  A capture relies only on values that it computed itself: a replay has to compute the rest again. A node without a
+  device (of Variables alone) is computed for each use, which may be on another device.
+  """
   held = u.realized
   if held is None: return None
   if u.op is Ops.ASSIGN: return held
@@ -247,23 +251,22 @@ def known(u: UOp) -> UOp | None:
   return held
 
 def is_buffer(u: UOp) -> bool:
-  """Is u storage already: a BUFFER, or a whole one in another shape?"""
+  """Is u storage already: a BUFFER, or a whole BUFFER in another shape?"""
   while u.op in _WHOLE and u.realized is None: u = u.src[0]
   return u.op is Ops.BUFFER
 
 def _mark(u: UOp, held: UOp | None) -> None:
-  """u was computed into this storage; None: it is an ASSIGN, which Write.finish knows."""
+  """Mark u as computed into this storage. None means an ASSIGN, which Write.finish handles."""
   if held is not None: u.realized = _shaped(held, u)
 
 def _shaped(held: UOp, u: UOp) -> UOp:
   return held if held.shape == u.shape else UOp(Ops.RESHAPE, u.dtype, (held,) + to_indices(u.shape))
 
 def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> list[UOp | None]:
-  """Run a schedule. Returns the BUFFER node of each root, None for an ASSIGN. Roots that became equal on the way get
-  copies: each has its own.
+  """Run a schedule. Return the BUFFER node of each root, None for an ASSIGN. Roots that became equal get copies: each
+  has its own.
 
-  After an interrupt what `kept` would have written counts as written, and values that were to be computed first are
-  refused when they are read.
+  After an interrupt the writes of `kept` count as done. Reading values that were to be computed first raises an error.
   """
   results = {b: new_buffer(b.arg[1], b.arg[2], b.dtype) for b in made.plan.kept}
   arenas = {device: new_storage(device or Device.DEFAULT, size, dtypes.uint8)
@@ -302,7 +305,7 @@ def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> list[
   return held
 
 def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storage], canonical: Canonical) -> list[Step]:
-  """The steps of kernels that run on the same devices: all on the first one, then all on the next."""
+  """Return the steps of kernels that run on the same devices: all steps of the first device, then all of the next."""
   used: list[tuple[Any, ...]] = [tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]])
                                         for b in k.buffers])
                                  for k in kernels]
@@ -315,14 +318,14 @@ def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storag
                              {**canonical.variables, SHARD: i})]
 
 def found_parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
-  """What is launched for each of a schedule's kernels on a device, compiled and loaded."""
+  """Return the compiled and loaded launches of each of a schedule's kernels on a device."""
   if not BEAM: return parts(device, sinks)
-  from tinyhw.engine.run.tune import tuned  # a search is loaded where one is wanted
+  from tinyhw.engine.run.tune import tuned  # hidden: a search is loaded where one is wanted
   return parts(device, [tuned(device, sink) for sink in sinks])
 
 def _launches(device: str, kernels: Sequence[Kernel], used: Sequence[tuple[Buffer, ...]],
               variables: dict[str, int]) -> list[Step]:
-  """The steps of kernels on one device. used: the buffers of each."""
+  """Return the steps of kernels on one device. used: the buffers of each."""
   found = found_parts(device, [kernel.sink for kernel in kernels])
   if trace.recorder is not None:
     for kernel, launched in zip(kernels, found): trace.recorder.ran(kernel.sink, [part.runner for part in launched])
@@ -344,12 +347,12 @@ def step_of(part: Part, buffers: tuple[Buffer, ...], variables: dict[str, int], 
               line, source)
 
 def launch_of(step: Step, runner: Runner) -> Launch:
-  """A Step that runs a kernel, as a device wants it."""
+  """Return the Launch for a Step that runs a kernel."""
   return Launch(runner.program, [b.get_buf() for b in step.buffers], step.variables, step.grid, runner.small,
                 runner.written, step.line)
 
 def copies(how: str | None, to: Storage, source: Storage) -> list[tuple[Buffer, Buffer]]:
-  """What a COPY does, as pairs of Buffers (to, from): docs/design/uop.md."""
+  """Return a COPY as pairs of Buffers (to, from): docs/design/uop.md."""
   targets, sources = buffers_in(to), buffers_in(source)
   if how == "stack": return [(_slice(t, i, s.size), s) for t in targets for i, s in enumerate(sources)]
   if how == "split": return [(t, _slice(sources[0], i, t.size)) for i, t in enumerate(targets)]
@@ -363,7 +366,7 @@ def _slice(buffer: Buffer, i: int, size: int) -> Buffer:
   return buffer.view(size, buffer.dtype, i * size * buffer.dtype.itemsize)
 
 def execute(steps: list[Step]) -> None:
-  """Run steps in order; those on one device in a row are submitted together, one by one where DEBUG or the recorder
+  """Run steps in order. Adjacent steps of one device are submitted together, or one by one if DEBUG or the recorder
   wants times."""
   batch: list[Launch] = []
   device = ""
@@ -382,17 +385,17 @@ def execute(steps: list[Step]) -> None:
 
 def _copy(step: Step) -> None:
   start = time.perf_counter_ns()
-  step.buffers[0].copy_from(step.buffers[1].ensure_allocated())   # of empty() nothing has made it yet
+  step.buffers[0].copy_from(step.buffers[1].ensure_allocated())   # memory of empty() is not allocated yet
   if DEBUG < 2 and trace.recorder is None: return
   Device[step.buffers[0].device].synchronize()
   end = time.perf_counter_ns()
   if trace.recorder is not None: trace.recorder.launched(step, start, end)
   if DEBUG < 2: return
-  from tinyhw.engine.run.show import show_copy  # it loads half of codegen
+  from tinyhw.engine.run.show import show_copy  # hidden: it loads half of codegen
   show_copy(step.buffers[0], step.buffers[1], (end - start) * 1e-9)
 
 def _timed(step: Step, batch: list[Launch]) -> list[Launch]:
-  """Run one launch, and tell how long it took. The CPU device returns from it when it is done."""
+  """Run one launch, and return its duration. The CPU device returns from it when it is done."""
   assert step.runner is not None
   opened = Device[step.runner.device]
   (start, end), = opened.submit_timed(batch)

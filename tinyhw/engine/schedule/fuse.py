@@ -1,24 +1,24 @@
 """Decide which nodes of a tensor graph get a buffer, and where every other node is computed.
 
-Two sweeps over the graph, each linear. The first goes from the results to the leaves and carries *places*
-(indexing.py): in which kernel, and at which index expressions, a node's value is wanted. A node whose value is wanted
-at one place is computed there, inside the kernel of its consumer; what may not be, or would be computed too often, gets
-a buffer and so a kernel of its own:
+Two sweeps over the graph are needed, each linear. The first goes from the results to the leaves and carries gated
+indices (indexing.py): the kernel, and the index expressions, for which a node's value is wanted. A node that is wanted
+at one index is computed there, inside the kernel of its consumer. Other nodes get a buffer, and so a kernel, by these
+rules:
 
-- a reduction, together with the chain of elementwise nodes that alone consume it (its *epilogue*), is computed in its
-  consumer's kernel only if it is wanted at one place whose ranges are outer loops of that kernel and which visits each
-  element once (softmax's row maximum and sum);
-- a large product is the only reduction of its kernel: matrix units, and tiles of registers, are for one;
-- an elementwise node is computed again in each kernel that wants it, unless it would run several times per element (an
-  operand of a matmul), or is wanted at many places, or unless reading what it is made of costs more than writing it
-  once. So each node has a bounded number of places;
-- a gather is as an elementwise node: what a convolution reads of gathered images is gathered once, as none of its reads
-  is a vector's, and addresses take divisions;
-- a cast to a type that has all numbers of a narrower one is no reason for a buffer: what it is made of has one, or is
-  computed again.
+- A reduction may run in its consumer's kernel, together with the chain of elementwise nodes that alone consume it (its
+  *epilogue*). Three conditions hold: it is wanted at one index, the ranges of that index are outer loops of the kernel,
+  and they visit each element once. Example: softmax's row maximum and sum.
+- A large product is the only reduction of its kernel, since matrix units and register tiles serve one product.
+- An elementwise node is computed again in each kernel that wants it, with three exceptions. It would run several times
+  per element (an operand of a matmul), it is wanted at many indices, or reading its operands costs more than writing it
+  once. So each node has a bounded number of indices.
+- A gather counts as an elementwise node. The gathered images that a convolution reads are gathered once: none of these
+  reads is a vector load, and their addresses take divisions.
+- A cast to a type that contains all numbers of a narrower one is no reason for a buffer. Its operand has a buffer, or
+  is computed again.
 
-The second sweep (lower.py) builds the kernels' expressions from the places. No heuristic here changes results, only
-speed.
+The second sweep (lower.py) builds the kernels' expressions from the gated indices. No heuristic here changes results,
+only speed.
 """
 from __future__ import annotations
 
@@ -35,26 +35,28 @@ _FREE = GroupOp.Movement | {Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS_BA
 _VALUE_SOURCE = {Ops.ASSIGN: 1, Ops.CONTIGUOUS: 0}
 
 RECOMPUTE_LIMIT = 4              # evaluations per element above which an elementwise node gets a buffer
-PLACES_LIMIT = 8                 # places at which one is wanted, beyond which it gets a buffer, whatever it costs to
-                                 # compute
+# Number of indices above which an elementwise node gets a buffer, whatever it costs to compute.
+PLACES_LIMIT = 8
 ROW_BYTES_LIMIT = 512 * 1024     # a row that is reduced and then read again should still be in the cache
 MIN_ROWS = 8                     # fewer outer iterations than this cannot feed the workers
-REUSE_LIMIT = 4                  # a reduction that uses each element more often (a matmul) wants a tile of its own
-PRODUCT_TERMS = 16               # terms of an element from which a product is worth a tile: fewer are read as fast as
-                                 # they are multiplied
-PRODUCT_WORK = 1 << 18           # terms of all elements from which its tile gains more than another kernel costs
-ENOUGH_READS = 4                 # buffers that several kernels read for a node, from which one buffer for all of them
-                                 # is always fewer bytes
+# A reduction that uses each element more often (a matmul) has a tile of its own.
+REUSE_LIMIT = 4
+# Terms of an element from which a product is worth a tile: fewer are read as fast as they are multiplied.
+PRODUCT_TERMS = 16
+# Terms of all elements from which the tile gains more than another kernel costs.
+PRODUCT_WORK = 1 << 18
+# Buffers that several kernels read for a node, from which one buffer for all of them always means fewer bytes.
+ENOUGH_READS = 4
 SMALL_WORK = 8192                # below this many elements one kernel is cheaper than two
 
 def size_of(sizes: tuple[sint, ...]) -> int:
-  """The number of elements, symbolic sizes at their maximum."""
+  """Return the number of elements, with symbolic sizes at their maximum."""
   n = 1
   for d in sizes: n *= d if isinstance(d, int) else int(d.vmax)
   return n
 
 def simplest(n: sint) -> sint:
-  """The end of a range, as no later simplification changes it: a range must stay one node.
+  """Simplify the end of a range fully, so that later simplification does not change it: a range must stay one node.
 
   A size of bound Variables has another order of terms.
   """
@@ -63,7 +65,8 @@ def simplest(n: sint) -> sint:
 def range_size(r: UOp) -> int: return int(r.src[0].vmax)
 
 def operands(u: UOp) -> tuple[UOp, ...]:
-  """The sources whose values u is made of: of an AFTER the first, as the others only say when."""
+  """Return the sources from which u's value is computed. For an AFTER it is the first: the others only give the
+  order."""
   return u.src[:1] if u.op is Ops.AFTER else u.src
 
 def _value(u: UOp) -> UOp: return u.src[_VALUE_SOURCE[u.op]] if u.op in _VALUE_SOURCE else u
@@ -71,35 +74,35 @@ def _value(u: UOp) -> UOp: return u.src[_VALUE_SOURCE[u.op]] if u.op in _VALUE_S
 def index_ranges(place: Place) -> frozenset[UOp]: return frozenset(r for i in place.index for r in i.ranges)
 
 class Places:
-  """The outcome of the first sweep.
+  """The result of the first sweep.
 
-  at[u]: the places where u's value is computed, by kernel. realized: nodes with a buffer, and so a kernel. reads[u]:
-  places where a realized node's buffer is read. moved[u, place]: the place in u's source. gathers: what the
-  placeholders of gathered indices stand for.
+  at[u]: the gated indices at which u's value is computed, by kernel. realized: nodes with a buffer, and so a kernel.
+  reads[u]: gated indices at which a realized node's buffer is read. moved[u, gated index]: the gated index in u's
+  source. gathers: the meaning of the placeholders of gathered indices.
   """
   def __init__(self, roots: list[UOp], forced: frozenset[UOp] = frozenset(), closed: bool = False):
     self.roots, self.forced = frozenset(roots), forced
-    self.closed = closed                                     # no node gets a buffer but roots and forced ones
+    self.closed = closed                                     # only roots and forced nodes get a buffer
     self.nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
     self.at: dict[UOp, dict[tuple[UOp, Place], None]] = {}
     self.realized: dict[UOp, tuple[UOp, ...]] = {}           # node -> the ranges of its kernel
-    self.own: dict[UOp, Place] = {}                          # the place in a realized node that its kernel's ranges
-                                                             # visit
+    # The gated index in a realized node that its kernel's ranges visit.
+    self.own: dict[UOp, Place] = {}
     self.moved: dict[tuple[UOp, Place], Place] = {}
-    self.gathers: list[tuple[UOp, Place]] = []               # by the argument of a placeholder: index node, and where
-                                                             # its value is wanted
+    # By the argument of a placeholder: the index node, and the gated index at which its value is wanted.
+    self.gathers: list[tuple[UOp, Place]] = []
     self.reduce_ranges: dict[UOp, tuple[UOp, ...]] = {}
-    self.rows: dict[UOp, list[frozenset[UOp]]] = {}          # kernel -> ranges of the reductions that run under its
-                                                             # outer loops only
-    self.folds: dict[tuple[UOp, UOp], int] = {}              # (kernel, reduce range) -> how often the loop over it runs
+    # Kernel -> ranges of the reductions that run only under its outer loops.
+    self.rows: dict[UOp, list[frozenset[UOp]]] = {}
+    self.folds: dict[tuple[UOp, UOp], int] = {}  # (kernel, reduce range) -> number of runs of the loop over it
     self.inside: dict[UOp, list[UOp]] = {}                   # kernel -> the reductions in it
     self._analyse()
     self._sweep()
 
-  # ***** facts that do not depend on places *****
+  # ***** facts that do not depend on indices *****
 
   def _analyse(self) -> None:
-    """Users of each node, depth of nested reductions, constants, and the end of each reduction's epilogue."""
+    """Find users of each node, depth of nested reductions, constants, and the end of each reduction's epilogue."""
     self.users: dict[UOp, list[UOp]] = {u: [] for u in self.nodes}
     self.level: dict[UOp, int] = {}
     self.constant: set[UOp] = set()
@@ -108,8 +111,8 @@ class Places:
       self.level[u] = max((self.level[s] for s in operands(u)), default=0) + (u.op is Ops.REDUCE_AXIS)
       if u.op is Ops.CONST or (u.op in GroupOp.Movement and u.op is not Ops.PAD and u.src[0] in self.constant):
         self.constant.add(u)
-    self.trivial: set[UOp] = set(self.constant)              # a buffer seen through movement and casts: computing it
-                                                             # again costs nothing
+    # Buffers seen through movement and casts: computing them again costs nothing.
+    self.trivial: set[UOp] = set(self.constant)
     for u in self.nodes:
       if u.op in LEAVES or (u.op in _FREE and u.src[0] in self.trivial): self.trivial.add(u)
       elif (u.op is Ops.MUL and any(s in self.constant and s.base.arg == 1 for s in u.src)
@@ -123,7 +126,7 @@ class Places:
       if r.op is Ops.REDUCE_AXIS: self._follow_epilogue(r)
 
   def _follow_epilogue(self, r: UOp) -> None:
-    """Find where the epilogue of r ends. Where it meets that of an earlier reduction, it ends where that one does."""
+    """Find the end of r's epilogue. If it meets the epilogue of an earlier reduction, it ends where that one does."""
     end, u = r, r
     self.chain.setdefault(r, r)
     while len(self.users[u]) == 1 and u not in self.roots and u not in self.forced:
@@ -140,9 +143,9 @@ class Places:
     self.epilogue.setdefault(end, []).append(r)
 
   def _widens(self, u: UOp) -> bool:
-    """Is a node what it is made of in a wider type, and may that have a buffer instead?
+    """Does a node only widen the type of its operand, and may the operand have a buffer instead?
 
-    It takes fewer bytes, and products of halves stay such.
+    That takes fewer bytes, and products of 16-bit floats stay such.
     """
     if (u.op is not Ops.CAST or u.dtype.itemsize <= u.src[0].dtype.itemsize
         or not can_lossless_cast(u.src[0].dtype, u.dtype)):
@@ -169,7 +172,7 @@ class Places:
     if u not in self.constant: self.at.setdefault(u, {})[kernel, place] = None
 
   def _push(self, u: UOp, kernel: UOp, place: Place) -> None:
-    """Tell u's sources that their values are wanted."""
+    """Tell u's sources the indices at which their values are wanted."""
     op = u.op
     if op in GroupOp.Elementwise:
       for s in u.src: self._add(s, kernel, place)
@@ -205,8 +208,8 @@ class Places:
   # ***** decisions *****
 
   def loop_shape(self, u: UOp) -> tuple[sint, ...]:
-    """The shape whose axes become the loops of u's kernel: that of the reduction in it, so that reshapes of its result
-    cost no division."""
+    """Return the shape whose axes become the loops of u's kernel. It is that of the reduction in it, so that reshapes
+    of its result cost no division."""
     v = _value(u)
     r = self.chain.get(v)
     if r is None or v in self.realized: return u.shape
@@ -232,8 +235,8 @@ class Places:
     return any(n > 2 * RECOMPUTE_LIMIT * u.size for n in runs.values())
 
   def evaluations(self, kernel: UOp, place: Place) -> int:
-    """How often a value at a place is computed: once per point of its ranges, and again in each run of the reduction
-    loop that it is in."""
+    """Return how often a value at an index is computed: once per point of its ranges, and again in each run of an
+    enclosing reduction loop."""
     ranges = index_ranges(place)
     inner = [r for r in ranges if r.arg[1] is AxisType.REDUCE]
     if not inner: return prod_sizes(ranges)
@@ -241,24 +244,29 @@ class Places:
     return runs * prod_sizes(frozenset(r for r in inner if self.folds.get((kernel, r), 1) == runs))
 
   def _inlines(self, u: UOp, kernel: UOp, place: Place) -> bool:
-    """Put the reductions whose epilogue ends in u inside the consumer's kernel, if they may run there; whether they
-    do. See the head of this file."""
+    """Try to put the reductions whose epilogue ends in u into the consumer's kernel; return whether they may run there.
+
+    The rules are in the head of this file.
+    """
     if kernel not in self.realized or kernel.op is Ops.COPY: return False
     ranges, outer, inside = index_ranges(place), self.realized[kernel], self.inside[kernel]
-    together = list(dict.fromkeys(inside + self.epilogue[u]))   # the kernel of a CONTIGUOUS has its own reduction from
-                                                                # the start
+    # The kernel of a CONTIGUOUS has its own reduction from the start.
+    together = list(dict.fromkeys(inside + self.epilogue[u]))
     if not ranges <= frozenset(outer) or prod_sizes(ranges) > u.size or self._crowd(together): return False
     if len(ranges) != len(outer) and not self._nests(u, kernel, place): return False
     self.inside[kernel] = together
     return True
 
   def _crowd(self, reductions: list[UOp]) -> bool:
-    """Does one of several reductions want a kernel of its own?"""
+    """Does one of several reductions need a kernel of its own?"""
     return len(reductions) > 1 and any([is_large_product(r, self.extent) for r in reductions])
 
   def _nests(self, u: UOp, kernel: UOp, place: Place) -> bool:
-    """Put the reductions whose epilogue ends in u under some of the outer loops of kernel, once for all that the others
-    visit, if they may run there; whether they do."""
+    """Try to put the reductions whose epilogue ends in u under some of kernel's outer loops; return whether they may
+    run there.
+
+    They run once for all iterations of the other outer loops.
+    """
     ranges = index_ranges(place)
     if place.valid is not None or any(terms_per_element(r, self.extent) > REUSE_LIMIT for r in self.epilogue[u]):
       return False
@@ -271,7 +279,7 @@ class Places:
     return True
 
 def extents(nodes: list[UOp]) -> dict[UOp, int]:
-  """For each node, the size of the largest thing that it is made of, not counting repetition by EXPAND."""
+  """Return for each node the size of its largest operand, direct or indirect, without repetition by EXPAND."""
   found: dict[UOp, int] = {}
   for u in nodes:
     if u.op in GroupOp.Elementwise or u.op in GroupOp.Movement or u.op is Ops.AFTER:
@@ -281,11 +289,11 @@ def extents(nodes: list[UOp]) -> dict[UOp, int]:
   return found
 
 def terms_per_element(r: UOp, extent: dict[UOp, int]) -> float:
-  """How many terms of a reduction each element that it reads takes part in."""
+  """Return how many terms of a reduction use each element that it reads."""
   return r.src[0].size / max(extent[r.src[0]], 1)
 
 def is_large_product(r: UOp, extent: dict[UOp, int]) -> bool:
-  """Is a reduction a product of matrices whose tile pays for a kernel?"""
+  """Is a reduction a matrix product whose tile pays for a kernel?"""
   terms = r.src[0].size
   return terms >= PRODUCT_WORK and terms >= PRODUCT_TERMS * r.size and terms_per_element(r, extent) > REUSE_LIMIT
 
@@ -295,17 +303,17 @@ def prod_sizes(ranges: frozenset[UOp]) -> int:
   return n
 
 def own_place(u: UOp, loops: tuple[sint, ...]) -> tuple[tuple[UOp, ...], Place]:
-  """Fresh ranges over `loops` for u's kernel, and the place in u that they visit."""
+  """Return fresh ranges over `loops` for u's kernel, and the gated index in u that they visit."""
   index = tuple(ZERO if isinstance(n, int) and n == 1 else UOp.range(simplest(n), k, AxisType.LOOP)
                 for k, n in enumerate(loops))
   ranges = tuple(i for i in index if i is not ZERO)
   return ranges, Place(index if loops == u.shape else reshape_index(index, loops, u.shape))
 
 def fused(roots: list[UOp]) -> Places:
-  """The places of a graph, with the buffers that are worth their bytes.
+  """Decide the fusion of a graph, with the extra buffers that are worth their bytes.
 
-  What is computed twice to save memory (over AFTER) gets buffers where it would get them if it were computed once: so
-  its kernels are the same twice, and the bits of all results those of the graph without AFTER.
+  Values that are computed twice to save memory (over AFTER) get the same buffers as if they were computed once. So both
+  computations have the same kernels, and all results have the bits of the graph without AFTER.
   """
   once = _without_after(roots)
   if once: return Places(roots, _stored_alike(once, fused([once[r] for r in roots])), closed=True)
@@ -317,7 +325,8 @@ def _stored_alike(once: dict[UOp, UOp], places: Places) -> frozenset[UOp]:
   return frozenset(u for u, v in once.items() if v in places.realized and u.op is not Ops.AFTER)
 
 def _without_after(roots: list[UOp]) -> dict[UOp, UOp]:
-  """What each node is in the graph without AFTERs, in which nothing is computed twice; nothing if there are none."""
+  """Map each node to its counterpart in the graph without AFTERs, in which nothing is computed twice; empty if there
+  are none."""
   nodes = UOp.sink(*roots).toposort()
   if not any(u.op is Ops.AFTER for u in nodes): return {}
   new: dict[UOp, UOp] = {}
@@ -328,11 +337,11 @@ def _without_after(roots: list[UOp]) -> dict[UOp, UOp]:
   return new
 
 def buffers_worth(places: Places) -> frozenset[UOp]:
-  """Elementwise nodes wanted in several kernels for which one more buffer means fewer bytes moved.
+  """Return elementwise nodes wanted in several kernels for which one more buffer means fewer bytes moved.
 
   With k kernels that each read l buffers to make the node, k*l reads become l reads, one write and k reads. For k = 2
-  that is fewer from l = 4 on,
-  for more kernels sooner: so of each node no more than ENOUGH_READS buffers need be known.
+  that is fewer from l = 4 on, and for more kernels sooner. So no more than ENOUGH_READS buffers of each node need be
+  known.
   """
   wanted = {u: k for u, at in places.at.items() if len(at) > 1 and (k := len({kernel for kernel, _ in at})) > 1
             and u.op in GroupOp.Elementwise and u not in places.trivial and u not in places.chain}
@@ -349,7 +358,7 @@ def buffers_worth(places: Places) -> frozenset[UOp]:
   return frozenset(found)
 
 def leaves_of(u: UOp, leaves: dict[UOp, tuple[UOp, ...]]) -> tuple[UOp, ...]:
-  """The buffers that u's operands read, up to ENOUGH_READS."""
+  """Return the buffers that u's operands read, up to ENOUGH_READS."""
   sources = operands(u)
   if len(sources) == 1: return leaves[sources[0]]
   return tuple(dict.fromkeys([b for s in sources for b in leaves[s]]))[:ENOUGH_READS]

@@ -1,13 +1,13 @@
 """Merge elementwise kernels of a schedule that visit the same elements into one kernel with several stores.
 
-An optimizer's step is the typical case: momentum, variance and parameter are three ASSIGNs over one shape, and the
-third reads what the first two wrote, at the same element. Merged, each buffer is read once, and a value that an earlier
-store of the kernel wrote is used from its register.
+An optimizer's step is the typical case. Momentum, variance and parameter are three ASSIGNs over one shape, and the
+third reads, at the same element, the results of the first two. After merging each buffer is read once, and a value from
+an earlier store of the kernel is used from its register.
 
-Input: kernels in order. A kernel joins an earlier one if both loop over the same sizes without reductions, if what it
-reads of the other's results it reads at the element that is stored, and if it may run that early: everything else it
-needs is there, and nobody in between needs what it
-overwrites. Cost: one look at the groups of equal shape for each kernel.
+Input: kernels in order. A kernel joins an earlier one under three conditions. Both loop over the same sizes without
+reductions. It reads the other's results only at the element that is stored. It may run that early: all its other
+operands are there, and no kernel in between needs the contents that it overwrites. Cost: one look at the groups of
+equal shape for each kernel.
 """
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tinyhw.engine.schedule.lower import Kernel, storage_of
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-MAX_STORES = 8      # more would only need more registers
+MAX_STORES = 8      # more would need too many registers
 MAX_BUFFERS = 24
 
 def group_kernels(kernels: list[Kernel]) -> list[Kernel]:
-  """The schedule with kernels merged where that is possible."""
+  """Return the schedule with kernels merged where that is possible."""
   out: list[Kernel] = []
   open_groups: dict[tuple[object, ...], list[int]] = {}     # loop sizes -> positions in `out`
   for k in kernels:
@@ -38,18 +38,19 @@ def group_kernels(kernels: list[Kernel]) -> list[Kernel]:
   return out
 
 def loops_of(k: Kernel) -> tuple[object, ...] | None:
-  """What must agree for two kernels to be merged: device and loops; None for kernels that reduce or copy."""
+  """Return the device and loops, which must agree for two kernels to be merged; None for kernels that reduce or
+  copy."""
   if k.sink.op is not Ops.SINK or any(u.op is Ops.REDUCE for u in k.sink.toposort()): return None
   ranges = tuple(s for s in k.sink.src[0].src[2:] if s.op is Ops.RANGE)
   return (k.buffers[0].arg[1], ranges) if ranges else None
 
 def may_join(out: list[Kernel], position: int, k: Kernel) -> bool:
-  """May k run as part of out[position], before everything that stands behind it?"""
+  """May k run as part of out[position], before all kernels after it?"""
   target = out[position]
   if len(target.sink.src) + len(k.sink.src) > MAX_STORES or len(target.buffers) + len(k.buffers) > MAX_BUFFERS:
     return False
   written = {storage_of(w) for w in k.writes}
-  if written & set(target.buffers): return False        # it would overwrite what the other reads or writes
+  if written & set(target.buffers): return False        # it would overwrite operands or results of the other
   results = {storage_of(w): w for w in target.writes}
   if any(storage_of(w) in results for w in k.late): return False
   if any(storage_of(r) in results and results[storage_of(r)] is not r for r in k.reads): return False
@@ -61,7 +62,7 @@ def may_join(out: list[Kernel], position: int, k: Kernel) -> bool:
   return True
 
 def join(a: Kernel, b: Kernel) -> Kernel | None:
-  """One kernel that does both; None if b reads a's results at other elements than a stores."""
+  """Return one kernel that does both; None if b reads a's results at other elements than a stores."""
   buffers = list(a.buffers)
   changes: dict[UOp, UOp] = {}
   params = {u.arg[0]: u for u in b.sink.toposort() if u.op is Ops.PARAM}

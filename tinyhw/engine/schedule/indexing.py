@@ -1,9 +1,9 @@
-"""Movement operations as index expressions: the index of an element of the result gives the index of the source's
-element. Nothing is copied.
+"""Movement operations as index expressions: the index of a result element gives the index of the source element.
+Nothing is copied.
 
-A `Place` is where a node is read: one index expression per axis, and the condition under which the element exists (PAD,
-GATHER). Reads where the condition is false give 0 and do not touch memory. `move(u, place)` takes a place in u to the
-place in u's source.
+A gated index (`Place`) says where a node is read: one index expression per axis, and the condition under which the
+element exists (PAD, GATHER). Reads with a false condition give 0 and do not touch memory. `move(u, place)` takes a
+gated index in u to the one in u's source.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -16,21 +16,21 @@ from tinyhw.uop.ops import UOp, sint, sint_prod, to_index
 ZERO = UOp(Ops.CONST, dtypes.weakint, (), 0)
 
 class Place(NamedTuple):
-  """Index expressions, one per axis, and the condition for the element to exist (None: always)."""
+  """An index expression per axis, and the condition for the element to exist (None: always)."""
   index: tuple[UOp, ...]  # type: ignore[assignment]  # hides tuple.index, which nobody wants here
   valid: UOp | None = None
 
 def both(a: UOp | None, b: UOp | None) -> UOp | None:
-  """The conjunction of two conditions, None meaning true."""
+  """Return the conjunction of two conditions, where None means true."""
   if a is None or b is None: return b if a is None else a
   return a if a is b else (a & b)
 
 def unless_true(condition: UOp) -> UOp | None:
-  """A condition; None for one that always holds."""
+  """Return a condition; None for one that always holds."""
   return None if condition.op is Ops.CONST and condition.arg is True else condition
 
 def flatten(index: tuple[UOp, ...], shape: tuple[sint, ...]) -> UOp:
-  """The position in row-major order of an element with this index."""
+  """Return the row-major position of an element with this index."""
   total: UOp | None = None
   stride: sint = 1
   for i, n in zip(reversed(index), reversed(shape)):
@@ -41,7 +41,7 @@ def flatten(index: tuple[UOp, ...], shape: tuple[sint, ...]) -> UOp:
   return ZERO if total is None else total.simplify()
 
 def unflatten(position: UOp, shape: tuple[sint, ...]) -> tuple[UOp, ...]:
-  """The index in row-major order of the element at a position."""
+  """Return the row-major index of the element at a position."""
   out: list[UOp] = []
   stride: sint = sint_prod(shape)
   size = stride
@@ -62,7 +62,7 @@ def _quotient(stride: sint, n: sint, rest: tuple[sint, ...]) -> sint:
 def _is_one(n: sint) -> bool: return isinstance(n, int) and n == 1
 
 def _blocks(a: tuple[sint, ...], b: tuple[sint, ...]) -> list[tuple[int, int, int, int]]:
-  """The finest split of two shapes with one size into blocks (from, to in a; from, to in b) of equal products.
+  """Return the finest split of two shapes with one size into blocks (from, to in a; from, to in b) of equal products.
 
   Sizes of 1 belong to any block.
   """
@@ -94,9 +94,9 @@ def _blocks(a: tuple[sint, ...], b: tuple[sint, ...]) -> list[tuple[int, int, in
 def _same(x: sint, y: sint) -> bool: return x is y or (isinstance(x, int) and isinstance(y, int) and x == y)
 
 def reshape_index(index: tuple[UOp, ...], shape: tuple[sint, ...], source: tuple[sint, ...]) -> tuple[UOp, ...]:
-  """The index in `source` of the element that stands at `index` in `shape`; the shapes have one number of elements.
+  """Return the index in `source` of the element at `index` in `shape`. Both shapes have the same number of elements.
 
-  Axes are matched in blocks, so that an axis which stays itself meets no division.
+  Axes are matched in blocks, so that an unchanged axis needs no division.
   """
   places = [k for k, n in enumerate(shape) if not _is_one(n)]
   sources = [k for k, n in enumerate(source) if not _is_one(n)]
@@ -120,12 +120,15 @@ def _expand(u: UOp, p: Place) -> Place:
   return Place(tuple(ZERO if _is_one(n) else i for i, n in zip(p.index, u.src[0].shape)), p.valid)
 
 def least(n: sint) -> int:
-  """The smallest that a size may be."""
+  """Return the smallest possible value of a size."""
   return n if isinstance(n, int) else int(n.vmin)
 
 def _shrink(u: UOp, p: Place) -> Place:
-  """Where the bounds of Variables do not tell that the part is inside of the axis, as their values do, a condition
-  does."""
+  """Return the gated index in the source of a SHRINK.
+
+  A condition is added if the bounds of Variables do not prove that the part lies inside the axis, though their values
+  do.
+  """
   out, valid = [], p.valid
   for i, (begin, end), n in zip(p.index, u.pairs, u.src[0].shape):
     if isinstance(begin, int) and begin == 0 and isinstance(end, int) and end <= least(n): out.append(i)
@@ -161,5 +164,5 @@ _RULES: dict[Ops, Callable[[UOp, Place], Place]] = {
 }
 
 def move(u: UOp, place: Place) -> Place:
-  """The place in u's source of the element that stands at `place` in u. u is a movement operation."""
+  """Return the gated index in u's source of the element at `place` in u, a movement operation."""
   return _RULES[u.op](u, place)

@@ -1,8 +1,9 @@
-"""Build each kernel's expression from the places that fuse.py found: the second sweep, from the leaves to the results.
+"""Build each kernel's expression from the gated indices that fuse.py found: the second sweep, from the leaves to the
+results.
 
-A kernel is SINK(STORE(INDEX(buffer, i), value, *ranges)) over BUFFER nodes; `parameters` then numbers the buffers, so
-that equal kernels are one object. Reads whose condition is false give 0 and do not touch memory, whatever the
-expression around them does with it.
+A kernel is SINK(STORE(INDEX(buffer, i), value, *ranges)) over BUFFER nodes. `parameters` then numbers the buffers, so
+that equal kernels are one object. Reads with a false condition give 0 and do not touch memory, whatever the expression
+around them does.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -18,17 +19,19 @@ from tinyhw.uop.ops import KernelInfo, UOp
 
 @dataclass
 class Kernel:
-  """A kernel of a schedule. sink: its expression over PARAMs, or a COPY node. buffers: by slot. writes: slots stored
-  to. node: what it computes.
+  """A kernel of a schedule.
 
-  versions: by slot, the state of its buffer that is meant; two states of one buffer have two slots until copies tell
-  them apart (schedule.py).
-  late: BUFFERs that should be written before it runs, though it does not read them. origin: the node of the canonical
-  graph whose line, in each run, is the kernel's."""
+  sink: its expression over PARAMs, or a COPY node. buffers: by slot. writes: slots stored to. node: the node that it
+  computes.
+  versions: by slot, the state of the buffer. Two states of one buffer have two slots until copies separate them
+  (schedule.py).
+  late: BUFFERs that should be written before the kernel runs, though it does not read them. origin: a node of the
+  canonical graph. In each run the kernel has the line of that node.
+  """
   node: UOp
   sink: UOp
   buffers: list[UOp] = field(default_factory=list)
-  reads: list[UOp] = field(default_factory=list)     # BUFFERs, and AFTERs: a buffer as some ASSIGN left it
+  reads: list[UOp] = field(default_factory=list)     # BUFFERs, and AFTERs: a buffer after some ASSIGN
   writes: list[UOp] = field(default_factory=list)
   versions: list[UOp] = field(default_factory=list)
   late: list[UOp] = field(default_factory=list)
@@ -36,7 +39,7 @@ class Kernel:
 
   @property
   def line(self) -> trace.Location | None:
-    """Where the operation is written that the last run wants it for (TRACEMETA)."""
+    """Return the line of the operation for which the last run wants it (TRACEMETA)."""
     return None if self.origin is None else self.origin.line
 
 _TRACED = GroupOp.Elementwise | {Ops.REDUCE}
@@ -44,7 +47,7 @@ _TRACED = GroupOp.Elementwise | {Ops.REDUCE}
 def zero_of(u: UOp) -> UOp: return UOp.const(u.dtype, 0)
 
 class Lowering:
-  """Values of nodes at places, and the stores made of them."""
+  """Builds values of nodes at gated indices, and their stores."""
   def __init__(self, places: Places):
     self.places = places
     self.value: dict[tuple[UOp, Place], UOp] = {}
@@ -67,7 +70,7 @@ class Lowering:
     else: self.storage[u] = UOp(Ops.BUFFER, u.dtype, (), (("new", len(self.storage)), u.device, u.size))
 
   def _version_before(self, assign: UOp) -> UOp:
-    """The buffer that an ASSIGN writes into, as it is before: a BUFFER, or an AFTER where an earlier ASSIGN made it."""
+    """Return the buffer that an ASSIGN writes into, in its state before: a BUFFER, or an AFTER of an earlier ASSIGN."""
     target = assign.src[0]
     while target not in self.storage and target.op is not Ops.BUFFER: target = target.src[0]
     return self.storage.get(target, target)
@@ -79,7 +82,8 @@ class Lowering:
     self.value[u, place] = load(self.storage[u], there.index[0], there.valid)
 
   def position(self, target: UOp, place: Place) -> Place:
-    """Where in its buffer an element of an ASSIGN's target is: an index, and the condition for it to be there."""
+    """Return the index, in its buffer, of an element of an ASSIGN's target, and the condition for the element to
+    exist."""
     while target.op is not Ops.BUFFER:
       if target.op in GroupOp.Movement:
         place = Place(move(target, place).index, place.valid) if is_room(target) else move(target, place)
@@ -90,21 +94,21 @@ class Lowering:
     return place
 
   def at(self, u: UOp, place: Place) -> UOp:
-    """The value of a source, which the sweep has computed, or a constant."""
+    """Return the value of a source, which the sweep has computed, or a constant."""
     if u in self.places.constant: return UOp.const(u.dtype, u.base.arg)
     return self.value[u, place]
 
   def traced(self, u: UOp, place: Place) -> UOp:
-    """What `compute` gives.
+    """Return the result of `compute`, with the line of its operation.
 
-    Loads and indices have no line of their own: other kernels may have equal ones; they belong to those who use them.
+    Loads and indices get no line: other kernels may have equal ones. They take the line of their users.
     """
     value = self.compute(u, place)
     if self.inherit is not None and value.op in _TRACED: self.inherit(value, u)
     return value
 
   def compute(self, u: UOp, place: Place) -> UOp:
-    """The value of u at a place in terms of its sources' values."""
+    """Return the value of u at a gated index in terms of its sources' values."""
     op = u.op
     if op in GroupOp.Elementwise: return UOp(op, u.dtype, tuple([self.at(s, place) for s in u.src]), u.arg)
     if op is Ops.BUFFER: return load(u, place.index[0], place.valid)
@@ -122,7 +126,7 @@ class Lowering:
   # ***** kernels *****
 
   def kernels(self) -> list[Kernel]:
-    """One kernel per realized node, sources first."""
+    """Return one kernel per realized node, sources first."""
     out = []
     for u in self.places.nodes:
       if u not in self.places.realized: continue
@@ -149,8 +153,8 @@ class Lowering:
     return out
 
   def _delay(self, kernels: list[Kernel]) -> None:
-    """Tell kernels that compute an AFTER which buffers come before: those from which the other sources of the AFTER
-    are made."""
+    """Tell kernels that compute an AFTER the buffers to write before them: those on which the other sources of the
+    AFTER depend."""
     by_node = {k.node: k for k in kernels}
     for u in self.places.nodes:
       if u.op is not Ops.AFTER: continue
@@ -158,7 +162,7 @@ class Lowering:
       for node in dict.fromkeys(kernel for kernel, _ in self.places.at.get(u, ())): by_node[node].late.extend(earlier)
 
   def _stored_below(self, nodes: Sequence[UOp]) -> list[UOp]:
-    """The storage of the nearest nodes at or below these that have a kernel."""
+    """Return the storage of the nearest nodes with a kernel, at or below these nodes."""
     found: dict[UOp, None] = {}
     seen, stack = set(nodes), list(nodes)
     while stack:
@@ -171,13 +175,13 @@ class Lowering:
     return list(found)
 
   def _with_indices(self, root: UOp) -> UOp:
-    """The expression with gathered indices in the place of their placeholders.
+    """Replace the placeholders of gathered indices in the expression.
 
-    Each is built once, however many indices stand below it.
+    Each index is built once, however many indices stand below it.
     """
     if not self.places.gathers: return root
     new: dict[UOp, UOp] = {}
-    stack: list[UOp | None] = [root]    # None stands above a node whose sources are done
+    stack: list[UOp | None] = [root]    # None precedes a node whose sources are known
     while stack:
       u = stack.pop()
       if u is None:
@@ -215,7 +219,7 @@ class Lowering:
     kernel.reads = [u for u in storage if u in loaded]
 
 def loop_order(sink: UOp) -> list[UOp]:
-  """The ranges of a kernel, outermost first: those under which its reductions stand, then other output loops, then
+  """Return the ranges of a kernel, outermost first: those around its reductions, then other output loops, then
   reductions."""
   nodes = sink.toposort()
   outputs = {r for store in sink.src for r in store.src[2:]}
@@ -227,7 +231,7 @@ def loop_order(sink: UOp) -> list[UOp]:
                 key=lambda r: (r not in outputs, -inside.get(r, 0) if r in outputs else 0, r.arg))
 
 def storage_of(version: UOp) -> UOp:
-  """The BUFFER of which this is a state."""
+  """Return the BUFFER of a state."""
   while version.op is Ops.AFTER: version = version.src[0]
   return version
 
@@ -237,7 +241,7 @@ def load(buffer: UOp, position: UOp, valid: UOp | None) -> UOp:
   return UOp(Ops.LOAD, buffer.dtype, (place, valid, zero_of(buffer)))
 
 def guarded(value: UOp, valid: UOp | None) -> UOp:
-  """value where valid, else 0. A load that is guarded by the same condition is 0 there already."""
+  """Return value if valid, else 0. A load with the same condition gives 0 there already."""
   if valid is None: return value
   if value.op is Ops.LOAD and len(value.src) > 1 and set(valid.split(Ops.AND)) <= set(value.src[1].split(Ops.AND)):
     return value

@@ -1,11 +1,11 @@
-"""Storage for what lives only inside a schedule: buffers whose lifetimes do not overlap share one arena.
+"""Plan temporary storage inside a schedule: buffers whose lifetimes do not overlap share one arena.
 
 Input: kernels in execution order. Output: an offset in the arena for each temporary buffer, a multiple of 64 bytes. A
-buffer takes the smallest gap in which it fits, of those the lowest; cost O(log(gaps)) a buffer. The arena itself comes
-from the device's pool when the schedule runs.
+buffer takes the smallest gap in which it fits, and among equal gaps the lowest. Cost: O(log(gaps)) a buffer. The arena
+itself comes from the device's pool when the schedule runs.
 
-`thrifty_order` chooses the order of kernels where a graph asks for little memory (checkpoints): of those that may run,
-always the one after which least is held. Cost O(log(kernels)) a kernel.
+`thrifty_order` orders kernels if a graph asks for little memory (checkpoints). Among ready kernels it takes the one
+after which the fewest bytes are held. Cost: O(log(kernels)) a kernel.
 """
 from __future__ import annotations
 from bisect import bisect_left, insort
@@ -20,15 +20,15 @@ ALIGNMENT = 64
 
 @dataclass
 class Plan:
-  """offsets: temporary BUFFER → byte offset in its device's arena. arena_bytes: by device. kept: BUFFERs that outlive
-  the schedule."""
+  """Offsets of temporary buffers. offsets: temporary BUFFER → byte offset in its device's arena. arena_bytes: by
+  device. kept: BUFFERs that outlive the schedule."""
   offsets: dict[UOp, int] = field(default_factory=dict)
   arena_bytes: dict[str | tuple[str, ...], int] = field(default_factory=dict)
   kept: list[UOp] = field(default_factory=list)
 
 def thrifty_order(kernels: list[Kernel], after: dict[int, set[int]], kept: set[UOp]) -> list[Kernel]:
-  """Kernels in an order that respects `after` (by id) and holds few bytes at a time: greedily, otherwise as they
-  came."""
+  """Order kernels so that few bytes are held at a time. It is greedy, respects `after` (by id), and otherwise keeps the
+  order."""
   readers: dict[UOp, set[int]] = {}
   for k in kernels:
     for b in dict.fromkeys(k.buffers):
@@ -36,7 +36,7 @@ def thrifty_order(kernels: list[Kernel], after: dict[int, set[int]], kept: set[U
   written = {id(k): [b for b in map(storage_of, k.writes) if b in readers] for k in kernels}
   touched = {id(k): [b for b in dict.fromkeys(k.buffers) if b in readers] for k in kernels}
   def growth(k: Kernel) -> int:
-    """Bytes that are held more after k than before it."""
+    """Return the bytes held after k minus those held before it."""
     made = sum(_bytes(b) for b in written[id(k)])
     return made - sum(_bytes(b) for b in touched[id(k)] if len(readers[b]) == 1)
   waiting = {i: len(needed) for i, needed in after.items()}
@@ -45,7 +45,7 @@ def thrifty_order(kernels: list[Kernel], after: dict[int, set[int]], kept: set[U
     for i in after[id(k)]: before[i].append(k)
   place = {id(k): n for n, k in enumerate(kernels)}
   by_id = {id(k): k for k in kernels}
-  ready: list[tuple[int, int]] = []         # a kernel's growth only becomes less; it stands here once for each
+  ready: list[tuple[int, int]] = []         # a kernel's growth only falls; one entry for each value
   def offer(k: Kernel) -> None: heappush(ready, (growth(k), place[id(k)]))
   for k in kernels:
     if not waiting[id(k)]: offer(k)
@@ -74,7 +74,7 @@ def _bytes(b: UOp) -> int:
 def is_temporary(buffer: UOp, kept: set[UOp]) -> bool: return buffer.arg[0][0] != "in" and buffer not in kept
 
 def plan_memory(kernels: list[Kernel], kept: set[UOp]) -> Plan:
-  """Offsets for all buffers of the kernels that are neither inputs nor kept."""
+  """Return offsets for all buffers of the kernels that are neither inputs nor kept."""
   plan = Plan(kept=[b for k in kernels for b in dict.fromkeys(map(storage_of, k.writes)) if b in kept])
   last: dict[UOp, int] = {}
   for n, k in enumerate(kernels):
@@ -90,9 +90,9 @@ def plan_memory(kernels: list[Kernel], kept: set[UOp]) -> Plan:
   return plan
 
 class Arena:
-  """Offsets from 0 on, of which some are taken.
+  """Allocates offsets from 0 on.
 
-  gaps: the free ones below `end` as (size, offset), sorted; none is beside another. most: the largest end so far.
+  gaps: the free ranges below `end` as (size, offset), sorted; no two are adjacent. most: the largest end so far.
   """
   def __init__(self) -> None:
     self.end = self.most = 0
@@ -101,7 +101,7 @@ class Arena:
     self.ends: dict[int, int] = {}            # end of a gap -> its offset
 
   def take(self, size: int) -> int:
-    """The offset of so many bytes, which are taken from now on."""
+    """Allocate a number of bytes and return the offset."""
     found = bisect_left(self.gaps, (size, 0))
     if found < len(self.gaps):
       length, offset = self.gaps[found]
@@ -115,7 +115,7 @@ class Arena:
     return offset
 
   def give_back(self, start: int, size: int) -> None:
-    """Free bytes again; with the gaps beside them they are one."""
+    """Free bytes again, and merge them with adjacent gaps."""
     end = start + size
     if start in self.ends:
       before = self.ends[start]

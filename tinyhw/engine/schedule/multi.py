@@ -1,17 +1,15 @@
-"""Tensors on several devices: from a graph of whole tensors to a graph of what each of the devices does.
+"""Tensors on several devices: turn a graph of whole tensors into the graph that each device computes.
 
-Methods and gradients know whole tensors only. Where one lives on several devices, its storage is a MULTI over a BUFFER
-that has memory on each of
-them: `axis` says along which axis the devices' parts stand, None that each device has all. This pass carries a `Local`
-from the storage to the
-results: the graph that every device computes, the same on all, and the axis of its parts. Afterwards no MULTI is left;
-a kernel is made once and launched on each device (realize.py). What differs from device to device is the variable
-SHARD, the device's number.
+Methods and gradients know whole tensors only. A tensor on several devices has for storage a MULTI over a BUFFER with
+memory on each of them. `axis` is the axis along which the devices' parts lie; None means that each device has all. This
+pass carries a `Local` from the storage to the results: the graph that every device computes, which is the same on all,
+and the axis of its parts. Afterwards no MULTI is left. A kernel is made once and launched on each device (realize.py).
+Only the variable SHARD, the device's number, differs between devices.
 
-Devices need each other's parts only where an operation goes across the axis: then all get everything (`gathered`), or
-parts along another axis (`moved`), or partial results are folded (`folded`), always in the order of the devices, so
-that results are the same bits in each run, and on each
-of the devices. Cost: linear in the graph; nothing where no tensor is on several devices.
+Devices need each other's parts only if an operation goes across the axis. Then each device gets all parts (`gathered`),
+or parts along another axis (`moved`), or partial results are folded (`folded`). The order is always that of the
+devices, so results have the same bits in each run and on each device. Cost: linear in the graph; nothing if no tensor
+is on several devices.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -25,12 +23,14 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp, same_shape, sint, sint_prod, to_indices
 
 SHARD = "_shard"           # the variable that holds the number of a device among those of a tensor
-SHARED_FOLD = 1 << 12      # partial results of so many elements and more are folded by all devices, a part each
+# From this number of elements on, all devices fold partial results, a part each.
+SHARED_FOLD = 1 << 12
 
 Devices = tuple[str, ...]
 
 class Local(NamedTuple):
-  """What each device has of a tensor. axis: along which the parts stand one after another; None: each has all of it."""
+  """The part of a tensor on one device. axis: the axis along which the parts lie one after another; None: each device
+  has all of it."""
   node: UOp
   axis: int | None
 
@@ -41,7 +41,7 @@ class Distribution:
   def __init__(self) -> None: self.local: dict[UOp, Local] = {}
 
   def of(self, root: UOp) -> Local:
-    """The Local of a node, made of those below it."""
+    """Return the Local of a node, made of those below it."""
     for u in root.toposort(lambda u: u not in self.local):
       if u in self.local: continue
       found = self.local[u] = self._node(u, [self.local[s] for s in u.src])
@@ -60,7 +60,7 @@ def is_multi(u: UOp) -> bool:
   return isinstance(u.device, tuple)
 
 def axis_of(u: UOp) -> int | None:
-  """Along which axis the parts of a tensor on several devices stand; None: each device has all of it."""
+  """Return the axis along which the parts of a tensor on several devices lie; None: each device has all of it."""
   return Distribution().of(u).axis
 
 def check_axis(shape: tuple[sint, ...], axis: int, devices: Devices) -> None:
@@ -73,9 +73,10 @@ def check_axis(shape: tuple[sint, ...], axis: int, devices: Devices) -> None:
                      "device all")
 
 def distribute(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[Local]:
-  """What each device computes for each of these nodes; the nodes themselves where no tensor is on several devices.
+  """Return the graph that each device computes for each of these nodes; the nodes themselves if no tensor is on several
+  devices.
 
-  came: gets for each node that is new the one in whose place it is.
+  came: receives, for each new node, the node that it replaces.
   """
   if not any(is_multi(u) for u in UOp.sink(*roots).toposort()): return [Local(r, None) for r in roots]
   distribution = Distribution()
@@ -94,30 +95,30 @@ def reshape(u: UOp, shape: Sequence[sint]) -> UOp:
 def device_node(device: str | Devices) -> UOp: return UOp(Ops.DEVICE, dtypes.void, (), device)
 
 def with_size(shape: Sequence[sint], axis: int | None, size: sint) -> tuple[sint, ...]:
-  """A shape with another size of one axis."""
+  """Return a shape with another size of one axis."""
   return tuple(size if k == axis else d for k, d in enumerate(shape))
 
 def share(size: sint, devices: Devices) -> int:
-  """The size of a device's part of an axis."""
+  """Return the size of a device's part of an axis."""
   assert isinstance(size, int) and size % len(devices) == 0, f"{size} is not divided by {devices}"
   return size // len(devices)
 
 def copied(u: UOp, device: str | Devices, arg: str | None = None) -> UOp:
-  """A COPY. Its source has to be in memory by itself, in order."""
+  """Return a COPY. Its source has to be in memory by itself, in order."""
   base = u
   while base.op is Ops.RESHAPE: base = base.src[0]
   in_memory = base.op is Ops.BUFFER and base.size == u.size
   return UOp(Ops.COPY, u.dtype, (u if in_memory else UOp(Ops.CONTIGUOUS, u.dtype, (u,)), device_node(device)), arg)
 
 def apart(u: UOp, axis: int, devices: Devices) -> UOp:
-  """The parts along an axis, as a first axis of their own."""
+  """Return the parts along an axis, as a new first axis."""
   shape = u.shape
   n, rows = len(devices), reshape(u, (*shape[:axis], len(devices), share(shape[axis], devices), *shape[axis + 1:]))
   if n == 1 or axis == 0: return rows
   return UOp(Ops.PERMUTE, u.dtype, (rows,), (axis, *range(axis), *range(axis + 1, len(shape) + 1)))
 
 def joined(u: UOp, axis: int) -> UOp:
-  """The opposite of `apart`: the first axis counts parts along `axis` of the others."""
+  """Undo `apart`: the first axis counts parts along `axis` of the others."""
   count, *shape = u.shape
   rows = UOp(Ops.PERMUTE, u.dtype, (u,), (*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1))) if axis else u
   return reshape(rows, with_size(shape, axis, shape[axis] * count))
@@ -125,7 +126,7 @@ def joined(u: UOp, axis: int) -> UOp:
 # ***** parts of a tensor, from what each device has *****
 
 def part(u: UOp, axis: int, devices: Devices) -> UOp:
-  """This device's part of what each has."""
+  """Return this device's part of a value that each device has."""
   size = share(u.shape[axis], devices)
   if u.op is Ops.EXPAND and u.src[0].shape[axis] == 1:
     return UOp(Ops.EXPAND, u.dtype, (u.src[0], *to_indices(with_size(u.shape, axis, size))))
@@ -133,20 +134,20 @@ def part(u: UOp, axis: int, devices: Devices) -> UOp:
   return shrunk(u, axis, first, first + size)
 
 def shrunk(u: UOp, axis: int, begin: sint, end: sint) -> UOp:
-  """The part of one axis from begin to end."""
+  """Return the part of one axis from begin to end."""
   pairs = [x for k, d in enumerate(u.shape) for x in ((begin, end) if k == axis else (0, d))]
   return UOp(Ops.SHRINK, u.dtype, (u, *to_indices(pairs)))
 
 def gathered(u: UOp, axis: int, devices: str | Devices) -> UOp:
-  """All parts, on each of the devices, or on another one."""
+  """Return all parts, on each of the devices, or on another device."""
   return joined(copied(u, devices, "stack"), axis)
 
 def moved(u: UOp, axis: int, to: int, devices: Devices) -> UOp:
-  """Parts along another axis: each device sends each other one what that wants."""
+  """Return parts along another axis: each device sends each other device the part that it needs."""
   return joined(copied(apart(u, to, devices), devices, "swap"), axis)
 
 def along(x: Local, axis: int | None, devices: Devices) -> UOp:
-  """What each device has when the parts are to stand along an axis."""
+  """Return each device's value when the parts are to lie along an axis."""
   if x.axis == axis: return x.node
   if axis is None:
     assert x.axis is not None
@@ -154,7 +155,7 @@ def along(x: Local, axis: int | None, devices: Devices) -> UOp:
   return part(x.node, axis, devices) if x.axis is None else moved(x.node, x.axis, axis, devices)
 
 def folded(partial: UOp, op: Ops, devices: Devices) -> UOp:
-  """The fold of each device's result, on all of them, in the order of the devices."""
+  """Return the fold of each device's result, on all of them, in the order of the devices."""
   shape, n = partial.shape, len(devices)
   count = sint_prod(shape)
   if n > 2 and isinstance(count, int) and count >= SHARED_FOLD and count % n == 0:
@@ -165,7 +166,7 @@ def folded(partial: UOp, op: Ops, devices: Devices) -> UOp:
 # ***** rules *****
 
 def _copy(u: UOp, src: Sequence[Local]) -> Local:
-  """arg None and int: of whole tensors. Between equal devices it changes the axis only."""
+  """COPY with arg None or int copies whole tensors. Between equal devices it changes the axis only."""
   x, source, target = src[0], u.src[0].device, u.device
   assert target is not None and (u.arg is None or isinstance(u.arg, int)), f"not a COPY of a whole tensor: {u}"
   if not isinstance(target, tuple):
@@ -198,7 +199,7 @@ def _reduce(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
   return Local(folded(result, op, devices), None) if x.axis in axes else Local(result, x.axis)
 
 def _reshape(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
-  """The parts stay what they are where the new shape has an axis that begins at the same place and divides as well."""
+  """Keep the parts if the new shape has an axis that begins at the same place and divides as well."""
   x, shape = src[0], u.shape
   if x.axis is None: return Local(rebuilt(u, [s.node for s in src]), None)
   before = sint_prod(u.src[0].shape[:x.axis])
@@ -236,7 +237,7 @@ def _shrink(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
   return Local(UOp(Ops.SHRINK, u.dtype, (x.node, *to_indices([i for pair in pairs for i in pair]))), x.axis)
 
 def _gather(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
-  """Of what is read, all is needed along the axis of the index; in the other axes both have the same places."""
+  """All read elements along the axis of the index are needed. In the other axes both operands have the same indices."""
   x, index = src
   axis = index.axis if index.axis is not None else x.axis
   if index.axis is None and axis == u.arg: axis = None

@@ -1,16 +1,15 @@
-"""Numbers that change from run to run become arguments of the kernels: a learning rate, a bias correction, the sigma of
-a sampler, a loop's counter, the place of a slice.
+"""Make numbers that change from run to run arguments of kernels: a learning rate, a bias correction, the sigma of a
+sampler, a loop's counter, the offset of a slice.
 
-A number in an expression is a constant of its kernels, which is best as long as it stays the same: constants are
-folded. A program that has another one in each step would have a schedule and kernels for each. So graphs that differ in
-numbers only are a family. The first two members are scheduled as they are. From the third on, the numbers in which
-members have differed are variables, bound to this member's values: all have one schedule.
+A number in an expression is a constant of its kernels. That is best while it stays the same, since constants are
+folded. A number that changes in each step would need a new schedule and new kernels each time. So graphs that differ in
+numbers only form a family. The first two members are scheduled as they are. From the third on, the numbers in which
+members differed are variables, bound to this member's values. All these members share one schedule.
 
-The variables hold the bits of the number as the constant would have them, so that results are the same. Numbers that
-decide what is computed stay: 0, 1, 2 and -1, which simplify; exponents of powers; infinities, NaN and bools; sizes.
-Where a SHRINK begins, and how much of a PAD comes
-first, are numbers, too: any int, on one device. What a TinyJit captures keeps all of its numbers.
-Cost: one walk over a graph that has no schedule yet.
+The variables hold the bits of the constant, so that results are the same. Numbers that decide what is computed stay
+constants: 0, 1, 2 and -1, which simplify; exponents of powers; infinities, NaN and bools; sizes. The begin of a SHRINK
+and the leading size of a PAD are numbers, too: any int, on one device. A graph that a TinyJit captures keeps all of its
+numbers. Cost: one walk over a graph that has no schedule yet.
 """
 from __future__ import annotations
 import math
@@ -24,20 +23,22 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
-NUMBER = "_number"        # how the variables' names begin
-CONSTANT_MEMBERS = 2      # of a family, before its numbers become arguments
+NUMBER = "_number"        # prefix of the variables' names
+CONSTANT_MEMBERS = 2      # members of a family before its numbers become arguments
 MOST_FAMILIES = 512
-SMALL = 64            # nodes of a graph that is remembered with its variables: the second round of a loop finds it
-MOST_SMALL = 1024     # such graphs
+# Up to this number of nodes, a graph is remembered with its variables: the second round of a loop finds it.
+SMALL = 64
+MOST_SMALL = 1024     # remembered graphs
 PLAIN = frozenset({0, 1, 2, -1})
 FLOATS = frozenset({dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64})
 INTEGERS = frozenset({dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.uint32,
                       dtypes.uint64})
-_HOLDERS = {4: dtypes.int32, 8: dtypes.int64}  # by size in bytes: a variable's integer, whose bits are the number's
+# By size in bytes: the integer type of a variable, whose bits are the number's.
+_HOLDERS = {4: dtypes.int32, 8: dtypes.int64}
 
 class Family(NamedTuple):
-  """Graphs that differ in numbers only. first: the numbers of the first. members: how many were seen. changing: places
-  of numbers that differed."""
+  """Graphs that differ in numbers only. first: the numbers of the first member. members: how many were seen. changing:
+  positions of numbers that differed."""
   first: tuple[ConstType, ...]
   members: int = 1
   changing: frozenset[int] = frozenset()
@@ -46,8 +47,11 @@ _families: OrderedDict[tuple[int, int], Family] = OrderedDict()
 _small: OrderedDict[tuple[UOp, ...], tuple[tuple[UOp, ...], dict[str, int]]] = OrderedDict()
 
 def with_arguments(roots: tuple[UOp, ...]) -> tuple[tuple[UOp, ...], dict[str, int]]:
-  """A canonical graph that has no schedule yet, with variables in the place of numbers that change, and their values;
-  itself while none does."""
+  """Replace changing numbers of a canonical graph by variables. Return the graph and their values; the graph itself if
+  no number changes.
+
+  The graph has no schedule yet.
+  """
   found = _small.get(roots)
   if found is not None: return found
   order = nodes_of(roots)
@@ -77,13 +81,13 @@ def _with_arguments(roots: tuple[UOp, ...], order: list[UOp]) -> tuple[tuple[UOp
 
 def outline(roots: Sequence[UOp], order: Sequence[UOp], numbers: Sequence[UOp],
             places: Sequence[tuple[UOp, int]]) -> int:
-  """A hash of the graph without its numbers.
+  """Return a hash of the graph without its numbers.
 
-  A family that has a stranger with as many numbers, by chance, has too many variables, no more.
+  If two families collide and have as many numbers, they only get more variables than necessary.
   """
   left_out = set(numbers)
-  kept: dict[UOp, tuple[Any, ...]] = {u: u.dims for u, _ in places}     # sizes only, instead of where parts begin and
-                                                                        # end
+  # Sizes only, not the begins of parts.
+  kept: dict[UOp, tuple[Any, ...]] = {u: u.dims for u, _ in places}
   for u, axis in places: kept[u] = (*kept[u][:2 * axis], None, _room(u, axis), *kept[u][2 * axis + 2:])
   named: dict[UOp, Any] = {}
   found: list[Any] = []
@@ -98,7 +102,7 @@ def outline(roots: Sequence[UOp], order: Sequence[UOp], numbers: Sequence[UOp],
   return hash((*[named[u] for u in roots], *found))
 
 def _joined(common: int, values: tuple[ConstType, ...]) -> Family:
-  """The family of graphs that have an outline in common, this member included."""
+  """Return the family of graphs with a common outline, after adding this member."""
   key = common, len(values)
   found = _families.get(key)
   if found is None: found = Family(values)
@@ -110,30 +114,30 @@ def _joined(common: int, values: tuple[ConstType, ...]) -> Family:
   return found
 
 def nodes_of(roots: Sequence[UOp]) -> list[UOp]:
-  """All nodes below roots, sources first."""
+  """Return all nodes below roots, sources first."""
   return list(UOp.sink(*roots).toposort())[:-1]
 
 def numbers_in(order: Sequence[UOp]) -> list[UOp]:
-  """The constants that may be arguments."""
+  """Return the constants that may become arguments."""
   exponents = {_under_movement(u.src[1]) for u in order if u.op is Ops.POW}
   return [u for u in order if u.op is Ops.CONST and (u.dtype in FLOATS or u.dtype in INTEGERS) and u.arg not in PLAIN
           and math.isfinite(u.arg)
           and u not in exponents and u.tag is None]
 
 def places_in(order: Sequence[UOp]) -> list[tuple[UOp, int]]:
-  """The axes, with their SHRINKs and PADs, along which a part lies that could lie elsewhere."""
+  """Return the axes, with their SHRINKs and PADs, along which a part may begin elsewhere."""
   return [(u, axis) for u in order if u.op in (Ops.SHRINK, Ops.PAD) and u.tag is None
           and not isinstance(u.device, tuple)
           for axis, pair in enumerate(u.pairs) if all(isinstance(x, int) for x in (*pair, u.src[0].shape[axis]))
           and _room(u, axis)]
 
 def _room(u: UOp, axis: int) -> int:
-  """The largest number at which a part of a SHRINK or in a PAD can begin."""
+  """Return the largest begin of a part in a SHRINK or PAD."""
   begin, end = u.pairs[axis]
   return int(begin + end if u.op is Ops.PAD else u.src[0].shape[axis] - (end - begin))
 
 def _moved(u: UOp, src: Sequence[UOp], begins: dict[int, UOp]) -> tuple[UOp, ...]:
-  """The sources of a SHRINK or PAD whose parts begin at Variables."""
+  """Return the sources of a SHRINK or PAD whose parts begin at Variables."""
   out = [*src]
   for axis, begin in begins.items():
     first, last = u.pairs[axis]
@@ -150,9 +154,9 @@ def _under_movement(u: UOp) -> UOp:
 
 def rebuilt(roots: Sequence[UOp], order: Sequence[UOp], changes: dict[UOp, UOp],
             moved: dict[UOp, dict[int, UOp]]) -> tuple[UOp, ...]:
-  """The graph with other nodes in the place of some.
+  """Rebuild the graph with some nodes replaced.
 
-  Nodes that are new because of them have the lines of those before.
+  New nodes keep the lines of the nodes that they replace.
   """
   new = dict(changes)
   for u in order:
@@ -164,9 +168,9 @@ def rebuilt(roots: Sequence[UOp], order: Sequence[UOp], changes: dict[UOp, UOp],
   return tuple([new[u] for u in roots])
 
 def argument(name: str, number: UOp) -> tuple[UOp, int]:
-  """(the value of a number by way of a variable, what the variable is bound to)."""
+  """Return (the value of a number computed from a variable, the value to which the variable is bound)."""
   dtype = number.dtype
-  # all numbers of the narrow types are numbers of it
+  # a wider type holds all numbers of a narrower one
   wide = dtypes.float32 if dtype in FLOATS and dtype.itemsize < 4 else dtype
   if dtype in INTEGERS and dtype is not dtypes.uint64: holder, bound = dtype, int(number.arg)
   else:

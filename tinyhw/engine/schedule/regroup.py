@@ -1,8 +1,8 @@
-"""BITCAST between types of different sizes, as shifts of integers: the last axis becomes longer or shorter, low bytes
+"""BITCAST between types of different sizes, as shifts of integers. The last axis becomes longer or shorter, low bytes
 first.
 
-In the tensor graph it is one node, so that views and writes see the memory below it (methods/graph/memory.py).
-Schedules have this in its place.
+In the tensor graph a BITCAST is one node, so that views and writes see the memory below it (methods/graph/memory.py).
+Schedules replace it by these shifts.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def regroups(u: UOp) -> bool:
   return u.op is Ops.BITCAST and u.dtype.itemsize != u.src[0].dtype.itemsize
 
 def regrouped(x: UOp, dtype: DType) -> UOp:
-  """What such a BITCAST makes of x."""
+  """Return the shifts for a BITCAST of x."""
   have, want, shape = x.dtype.itemsize, dtype.itemsize, x.bitcast(dtype).shape
   words, wide = x.bitcast(_WORDS[have]), _WORDS[want]
   bits, k = 8 * min(have, want), max(have, want) // min(have, want)
@@ -43,7 +43,7 @@ def _expanded(u: UOp, shape: tuple[sint, ...]) -> UOp:
   return u if same_shape(u.shape, shape) else UOp(Ops.EXPAND, u.dtype, (u, *to_indices(shape)))
 
 def _column(rows: UOp, i: int) -> UOp:
-  """Element i of each row of the last axis."""
+  """Return element i of each row of the last axis."""
   shape = rows.shape[:-1]
   pairs = [x for d in shape for x in (0, d)] + [i, i + 1]
   return _reshaped(UOp(Ops.SHRINK, rows.dtype, (rows, *to_indices(pairs))), shape)

@@ -1,16 +1,17 @@
-"""From tensor graphs to a schedule: kernels in order, and what storage each needs.
+"""Turn tensor graphs into a schedule: kernels in order, and the storage of each.
 
 The passes, in order:
-  canonicalize  buffers become numbers, bound variables become variables, what is realized becomes its buffer: equal
-                work is then one object; BITCASTs between sizes become shifts (regroup.py)
-  distribute    tensors on several devices become what each device has of them (multi.py)
-  split         large reductions in two steps (split.py)
-  fuse          which nodes get a buffer (fuse.py)
-  lower         each kernel's expression over ranges (lower.py)
-  order         kernels after what they read, readers of a buffer before the ASSIGN into it
-  group         kernels over the same elements as one (group.py)
-  plan          storage of what lives only inside the schedule (memory.py)
-A schedule depends only on the canonical graph, so it is kept: the next step of a training loop finds it.
+- canonicalize: buffers become numbers, bound variables become variables, realized nodes become their buffers. Equal
+  work is then one object. BITCASTs between sizes become shifts (regroup.py).
+- distribute: tensors on several devices become the part of each device (multi.py).
+- split: large reductions take two steps (split.py).
+- fuse: selects the nodes that get a buffer (fuse.py).
+- lower: builds each kernel's expression over ranges (lower.py).
+- order: kernels run after the writers of their operands, and readers of a buffer before the ASSIGN into it.
+- group: merges kernels over the same elements (group.py).
+- plan: assigns storage that lives only inside the schedule (memory.py).
+
+A schedule depends only on the canonical graph, so it is kept. The next step of a training loop finds it.
 """
 from __future__ import annotations
 from collections import OrderedDict
@@ -40,10 +41,11 @@ IN_MEMORY = frozenset({Ops.BUFFER, Ops.MULTI})
 
 @dataclass
 class Canonical:
-  """A graph with its buffers and bound values taken out. inputs: BUFFERs by number. assigns: executed ASSIGN nodes,
-  canonical → original.
-  new: all nodes, original → canonical. tags: what tells apart nodes that are otherwise equal, numbered as met.
-  definitions: variables, by name."""
+  """A graph with its buffers and bound values taken out.
+
+  inputs: BUFFERs by number. assigns: executed ASSIGN nodes, canonical → original. new: all nodes, original → canonical.
+  tags: the distinctions between otherwise equal nodes, numbered in order of discovery. definitions: variables, by name.
+  """
   roots: tuple[UOp, ...] = ()
   inputs: list[UOp] = field(default_factory=list)
   variables: dict[str, int] = field(default_factory=dict)
@@ -54,8 +56,11 @@ class Canonical:
 
 @dataclass
 class Schedule:
-  """What to run. kernels in order; runs: the same, those in a row at one place together; storage[root]: the BUFFER or
-  AFTER that holds each root's value; local[root]: how, if on several devices."""
+  """A list of kernels to run.
+
+  kernels: in order. runs: the same, with adjacent kernels of one device together. storage[root]: the BUFFER or AFTER
+  that holds each root's value. local[root]: its distribution, if it is on several devices.
+  """
   kernels: list[Kernel]
   runs: list[tuple[str | tuple[str, ...] | None, list[Kernel]]]
   storage: dict[UOp, UOp]
@@ -66,19 +71,18 @@ class Schedule:
 _schedules: OrderedDict[tuple[UOp, ...], Schedule] = OrderedDict()
 
 def realized_as(u: UOp) -> UOp | None:
-  """The buffer that holds u's value, or None."""
+  """Return the buffer that holds u's value, or None."""
   return u.realized
 
 def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized_as,
                  more: Canonical | None = None) -> Canonical:
-  """The graph below roots in canonical form. Walks with a stack; a node whose value is known is entered through its
-  buffer.
+  """Return the graph below roots in canonical form. A node whose value is known is replaced by its buffer.
 
-  more: what was made canonical before, to which the roots are added.
+  more: an earlier canonical graph, to which the roots are added. It walks with a stack.
   """
   out = Canonical() if more is None else more
   new = out.new
-  stack: list[UOp | None] = [*reversed(roots)]    # None stands above a node whose sources are done
+  stack: list[UOp | None] = [*reversed(roots)]    # None precedes a node whose sources are done
   while stack:
     u = stack.pop()
     if u is None:
@@ -103,18 +107,17 @@ def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized
   return out
 
 def _follow(new: dict[UOp, UOp]) -> None:
-  """Let what is made of the canonical nodes know the lines of the tensor operations; a node without one has that of a
-  node that uses it.
+  """Give the canonical nodes the lines of the tensor operations. A node without one gets that of a user.
 
-  new: what nodes became, sources first.
+  new: canonical nodes by original ones, sources first.
   """
   trace.unfollow()
   for u, v in new.items(): trace.follow(v, trace.origin(u))
   for v in reversed(new.values()):
     for s in v.src: trace.same_line(s, v)
 
-# A value that depends on no storage would be the user's own node, which keeps its result alive; the cache of schedules
-# has another one, told apart by this tag.
+# A value that depends on no storage would be the user's own node, which keeps its result alive. The cache of schedules
+# has another node with this tag.
 OWN = 0
 COMPUTES = frozenset((Ops.IOTA, Ops.CONTIGUOUS, Ops.CAST, Ops.BITCAST, Ops.REDUCE_AXIS, *GroupOp.ALU))
 
@@ -139,8 +142,8 @@ def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
   return u if src == u.src and tag == u.tag else UOp(op, u.dtype, src, u.arg, tag)
 
 def _named(variable: UOp, value: int, out: Canonical) -> UOp:
-  """The variable under a name of its own: a Variable that has several values in one graph is as many arguments of the
-  kernels."""
+  """Return the variable under a unique name. A Variable with several values in one graph becomes several arguments of
+  the kernels."""
   name, count = variable.expr, 1
   while out.variables.setdefault(name, value) != value:
     count += 1
@@ -150,7 +153,7 @@ def _named(variable: UOp, value: int, out: Canonical) -> UOp:
   return variable
 
 def _one_definition(out: Canonical) -> None:
-  """Let a variable that has other bounds in parts of the graph have those in which all agree, everywhere."""
+  """Give a variable with different bounds in parts of the graph the intersection of these bounds everywhere."""
   changes: dict[UOp, UOp] = {}
   for name, found in out.definitions.items():
     if len(found) == 1: continue
@@ -165,7 +168,7 @@ def _one_definition(out: Canonical) -> None:
   out.roots = tuple([changed[u] for u in out.roots])
 
 def _from_disk(u: UOp, device: UOp, out: Canonical) -> UOp:
-  """A copy of what u wants of a file, and of nothing else."""
+  """Return a copy of just the part of a file that u needs."""
   piece = resolve(u)
   node = piece_node(piece._replace(node=out.inputs[piece.node.arg[0][1]]))
   out.inputs.append(node)
@@ -177,14 +180,14 @@ def _reshaped(u: UOp, like: UOp) -> UOp:
   return UOp(Ops.RESHAPE, u.dtype, (u,) + to_indices(like.shape))
 
 def strip(root: UOp) -> UOp:
-  """The node under a root's reshapes: what gets a buffer."""
+  """Return the node under a root's reshapes, which gets a buffer."""
   while root.op is Ops.RESHAPE or root.op in DROPPED: root = root.src[0]
   return root
 
 def schedule_of_any_numbers(canonical: Canonical) -> tuple[Canonical, Schedule]:
-  """A canonical graph and its schedule.
+  """Return a canonical graph and its schedule.
 
-  Numbers that changed from run to run are variables of the graph that is returned (numbers.py).
+  Numbers that changed from run to run are variables of the returned graph (numbers.py).
   """
   found = _schedules.get(canonical.roots)
   if found is None:
@@ -195,7 +198,7 @@ def schedule_of_any_numbers(canonical: Canonical) -> tuple[Canonical, Schedule]:
   return canonical, found
 
 def schedule(canonical: Canonical) -> Schedule:
-  """The schedule of a canonical graph, from the cache when it was made before."""
+  """Return the schedule of a canonical graph, from the cache if it was made before."""
   found = _schedules.get(canonical.roots)
   if found is not None:
     _schedules.move_to_end(canonical.roots)
@@ -208,7 +211,7 @@ def schedule(canonical: Canonical) -> Schedule:
   return made
 
 def make_schedule(wanted: Sequence[UOp]) -> Schedule:
-  """The schedule of canonical roots. What it knows of one is found by the node under its reshapes."""
+  """Make the schedule of canonical roots. Its results are found by the node under a root's reshapes."""
   passed = _not_recorded if trace.recorder is None else trace.recorder.passed
   asked = {strip(r): r for r in wanted}
   given = [r for r in asked if r.op not in IN_MEMORY]
@@ -237,11 +240,11 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
                   {g: x for g, x in local.items() if is_multi(g)})
 
 def find_origins(kernels: list[Kernel], nodes: Sequence[UOp], came: dict[UOp, UOp], asked: dict[UOp, UOp]) -> None:
-  """Tell kernels from which canonical node they have their line: what their own node came from, or where that has no
-  line, one that uses it.
+  """Tell kernels the canonical node from which they take their line: the origin of their own node, or a user of it if
+  that has no line.
 
-  nodes: of the graph that was lowered, sources first. came: what new nodes stand in the place of. asked: the canonical
-  roots, by what was lowered.
+  nodes: of the lowered graph, sources first. came: the nodes that new nodes replace. asked: the canonical roots, by
+  lowered node.
   """
   found = dict(asked)
   for v in reversed(nodes):
@@ -255,35 +258,35 @@ def find_origins(kernels: list[Kernel], nodes: Sequence[UOp], came: dict[UOp, UO
 COPIES = "copies"
 
 def place_of(kernel: Kernel) -> str | tuple[str, ...] | None:
-  """The device, or devices, on which a kernel runs; None for the default one; COPIES for a copy."""
+  """Return the device, or devices, on which a kernel runs; None for the default one; COPIES for a copy."""
   return COPIES if kernel.sink.op is Ops.COPY else kernel.buffers[0].device
 
 def _computed(u: UOp) -> UOp:
-  """What has a kernel of its own: u without its reshapes; a copy of storage."""
+  """Return the node that has a kernel: u without its reshapes, or a copy of storage."""
   root = strip(u)
   return root if root.op is not Ops.BUFFER else UOp(Ops.CONTIGUOUS, u.dtype, (u,))
 
 def _not_recorded(name: str, made: object) -> None: pass
 
 def stores_nothing(kernel: Kernel) -> bool:
-  """Has what the kernel writes no elements? Then there is nothing to run, nor are its operands there to be read."""
+  """Does the kernel write no elements? Then there is nothing to run, and its operands are not read."""
   if kernel.sink.op is Ops.COPY: return kernel.sink.size == 0
   return any(r.src[0].vmax == 0 for store in kernel.sink.src for r in store.src[2:] if r.op is Ops.RANGE)
 
-# nobody adds to it
+# the default is never mutated
 def order_kernels(kernels: list[Kernel], kept: set[UOp] = frozenset()) -> list[Kernel]:  # type: ignore[assignment]
-  """Kernels after those whose results they read, and before an ASSIGN into a buffer that they read; copies break what
-  cannot be ordered.
+  """Order kernels after the writers of their operands, and before an ASSIGN into a buffer that they read. Copies break
+  cycles.
 
-  Where something is computed twice to save memory (AFTER), the order is the one that holds least; kept: buffers that
+  If something is computed twice to save memory (AFTER), the order is the one that holds least. kept: buffers that
   outlive the schedule.
   """
   writer: dict[UOp, Kernel] = {w: k for k in kernels for w in k.writes}
   after: dict[int, set[int]] = {id(k): {id(writer[r]) for r in k.reads + k.late if r in writer and writer[r] is not k}
                                 for k in kernels}
-  for k in kernels:  # an ASSIGN into what an earlier ASSIGN left
+  for k in kernels:  # an ASSIGN into the result of an earlier ASSIGN
     if k.node.op is Ops.ASSIGN and k.writes[0].src[0] in writer: after[id(k)].add(id(writer[k.writes[0].src[0]]))
-  before: dict[int, set[int]] = {i: set() for i in after}     # the same edges, turned round
+  before: dict[int, set[int]] = {i: set() for i in after}     # the same edges, reversed
   for i, needed in after.items():
     for n in needed: before[n].add(i)
   snapshots: list[Kernel] = []
@@ -310,7 +313,8 @@ def order_kernels(kernels: list[Kernel], kept: set[UOp] = frozenset()) -> list[K
   return _topological(everything, after, {id(k): k for k in everything})
 
 def _dependents(kernel: Kernel, before: dict[int, set[int]]) -> set[int]:
-  """Kernels that must come after this one, directly or not. Few for most ASSIGNs, which are the end of a step."""
+  """Return kernels that must come after this one, directly or not. Most ASSIGNs have few: they are the end of a
+  step."""
   found: set[int] = set()
   stack = [id(kernel)]
   while stack:
@@ -328,7 +332,7 @@ def _reads_elsewhere(kernel: Kernel, buffer: UOp) -> bool:
              for u in kernel.sink.toposort())
 
 def _snapshot(version: UOp, users: list[Kernel], after: dict[int, set[int]], number: int) -> Kernel:
-  """A kernel that copies a buffer before it is overwritten, and its users changed to read the copy."""
+  """Return a kernel that copies a buffer before it is overwritten, and change its users to read the copy."""
   buffer = storage_of(version)
   copy = UOp(Ops.BUFFER, buffer.dtype, (), (("snapshot", number),) + buffer.arg[1:])
   size = buffer.arg[2]
@@ -338,8 +342,8 @@ def _snapshot(version: UOp, users: list[Kernel], after: dict[int, set[int]], num
   kernel = Kernel(copy, sink, [copy, buffer], [version], [copy], [copy, version])
   for k in users:
     k.reads = [copy if r is version else r for r in k.reads]
-    if k.node.op is Ops.ASSIGN and k.versions[0] is version:  # reads and writes shared a slot: the reads get one of
-                                                              # their own
+    # Reads and writes shared a slot. Reads get a slot of their own.
+    if k.node.op is Ops.ASSIGN and k.versions[0] is version:
       old, new = UOp.param(0, buffer.dtype, size), UOp.param(len(k.buffers), buffer.dtype, size)
       loads = {u: u.replace(src=(u.src[0].substitute({old: new}),) + u.src[1:]) for u in k.sink.toposort()
                if u.op is Ops.LOAD}
@@ -354,7 +358,7 @@ def _snapshot(version: UOp, users: list[Kernel], after: dict[int, set[int]], num
   return kernel
 
 def _topological(kernels: list[Kernel], after: dict[int, set[int]], by_id: dict[int, Kernel]) -> list[Kernel]:
-  """Kernels in an order that respects `after`, otherwise as they came."""
+  """Order kernels by `after`; otherwise keep their order."""
   done: set[int] = set()
   opened: set[int] = set()
   out: list[Kernel] = []

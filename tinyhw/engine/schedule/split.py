@@ -1,13 +1,14 @@
 """Split reductions with many terms: partial results first, and their sum in a second kernel.
 
 sum(x) of 64 M elements becomes 256 sums, so that all workers have something to do. The rows of a matrix of few columns
-are split, too. Adjacent rows are joined until they fill registers: 16 rows of 17 elements are 17 registers of 16, where
-each row by itself would be two. The gradient of
-a convolution's weight, whose terms are all positions of all images, is summed over a few images at a time, so that what
-a tile reads again and again fits into local memory. A sum of several products (the gradient of what queries, keys and
-values are made of, or of a weight that each step of a recurrent network uses) is as many sums, as a tile has two
-factors; what else it adds up is summed apart from those. The order of additions changes, by shapes alone, so results
-are the same in each run and for any number of threads. Input and output are tensor graphs. Cost: linear in the graph.
+are split, too. Adjacent rows are joined until they fill registers: 16 rows of 17 elements are 17 registers of 16, while
+each row by itself would take two. The gradient of a convolution's weight has all positions of all images as terms. It
+is summed over a few images at a time, so that data that a tile reads repeatedly fits into local memory.
+
+A sum of several products becomes several sums, as a tile has two operands. Examples are the gradient of the operands of
+queries, keys and values, and that of a weight that each step of a recurrent network uses. Other terms are summed
+separately. The order of additions changes, but depends on shapes alone, so results are the same in each run and for any
+number of threads. Input and output are tensor graphs. Cost: linear in the graph.
 """
 from __future__ import annotations
 import functools
@@ -20,11 +21,11 @@ from tinyhw.uop.ops import UOp, sint, to_indices
 FEW_RESULTS = 16        # more results than this are enough to share among workers
 MANY_TERMS = 1 << 16    # fewer terms than this are added faster than a second kernel starts
 MAX_PARTS = 256
-FEW_COLUMNS = 256       # more columns than this are enough to share among workers, by 16 to a register
+FEW_COLUMNS = 256       # more columns than this, 16 to a register, are enough to share among workers
 MANY_ELEMENTS = 1 << 18     # fewer elements of columns are added faster than a second kernel starts
-PART_ROWS = 256         # joined rows from which there is one more part: a longer sum of floats is less exact
-LANES = 16              # float32 elements of the widest register; one number, so that results are the same on each
-                        # device
+PART_ROWS = 256         # joined rows per part: a longer sum of floats is less exact
+# float32 elements of the widest register. It is the same on each device, so that results are, too.
+LANES = 16
 PANEL_TERMS = 4096      # terms for which an operand's panel (16 floats each) fits into local memory
 PARTIAL_RESULTS = 1 << 22   # elements that partial results may take
 
@@ -32,8 +33,8 @@ _MOVES = GroupOp.Movement - {Ops.RESHAPE} | {Ops.GATHER}
 _KEEPS_ORDER = GroupOp.Elementwise | {Ops.RESHAPE, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD}
 
 def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[UOp]:
-  """The same graph with large reductions in two steps. came: gets for each node that is new the one in whose place it
-  is."""
+  """Return the same graph with large reductions in two steps. came: receives, for each new node, the node that it
+  replaces."""
   new: dict[UOp, UOp] = {}
   changed = False
   nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
@@ -57,12 +58,11 @@ def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> li
   return [new[r] for r in roots]
 
 def added(terms: list[UOp]) -> UOp:
-  """Their sum, from the first to the last."""
+  """Return the sum of nodes, from the first to the last."""
   return functools.reduce(lambda x, y: UOp(Ops.ADD, x.dtype, (x, y)), terms)
 
 def addends(u: UOp, extent: dict[UOp, int]) -> list[list[UOp]]:
-  """What a reduction is the sum of: each product that is large enough for a tile by itself, and what is left, as
-  one."""
+  """Return the addends of a reduction: each product that is large enough for a tile by itself, and the rest as one."""
   if u.arg[0] is not Ops.ADD: return [[u.src[0]]]
   found = terms_of(u.src[0])
   large = [x.op is Ops.MUL and is_large_product(u.replace(src=(x,)), extent) for x in found]
@@ -71,9 +71,9 @@ def addends(u: UOp, extent: dict[UOp, int]) -> list[list[UOp]]:
   return [[x] for x, is_large in zip(found, large) if is_large] + ([rest] if rest else [])
 
 def terms_of(u: UOp) -> list[UOp]:
-  """What is added up to make u, in order.
+  """Return the terms that add up to u, in order.
 
-  A sum that is added in at several places is one term: its own terms may be more than there are nodes.
+  A sum that is added in at several places is one term: its own terms may outnumber the nodes.
   """
   uses: dict[UOp, int] = {u: 0}
   stack = [u]
@@ -92,7 +92,7 @@ def terms_of(u: UOp) -> list[UOp]:
   return found
 
 def parts_of(u: UOp, extent: dict[UOp, int]) -> tuple[int, int]:
-  """The smallest and largest number of parts that are wanted; (1, 1) for a reduction that is best done at once."""
+  """Return the smallest and largest useful number of parts; (1, 1) for a reduction that is best done at once."""
   results = max(1, size_of(u.shape))
   terms = size_of(u.src[0].shape) // results
   if results <= FEW_RESULTS: return (FEW_RESULTS, MAX_PARTS) if terms >= MANY_TERMS else (1, 1)
@@ -110,10 +110,10 @@ def is_columns(u: UOp) -> bool:
   return 1 < size_of(shape[len(axes):]) <= FEW_COLUMNS and size_of(shape) >= MANY_ELEMENTS
 
 class Ways:
-  """The operations through which nodes read memory, up to those that have a buffer.
+  """The operations through which nodes read memory, down to nodes that have a buffer.
 
-  Those of constants do not count, nor does RESHAPE, which keeps the order. All are found when the first is asked for:
-  few graphs have columns.
+  Operations on constants do not count, nor does RESHAPE, which keeps the order. All are found at the first request: few
+  graphs have columns.
   """
   def __init__(self, nodes: list[UOp]):
     self.nodes = nodes
@@ -133,7 +133,7 @@ class Ways:
     return frozenset().union(*[self.found[s] for s in u.src if self.found[s] and s.size == size])
 
 def columns_in_parts(u: UOp, joined: bool) -> UOp:
-  """The rows of each part, then those of all parts and what is left. joined: are several rows taken as one?"""
+  """Split the rows into parts, then reduce all parts and the rest. joined: are several rows taken as one?"""
   op, source, columns = u.arg[0], u.src[0], u.size
   rows = source.size // columns
   together = LANES // math.gcd(columns, LANES) if joined else 1
@@ -159,7 +159,7 @@ def _rows(u: UOp, begin: int, end: int) -> UOp:
 # ***** other reductions *****
 
 def in_two_steps(u: UOp, parts: tuple[int, int]) -> UOp:
-  """The reduction of reductions; u itself if no reduced axis divides into so many parts."""
+  """Return the reduction of reductions; u itself if no reduced axis divides into enough parts."""
   shape, (fewest, most) = u.src[0].shape, parts
   if most == 1: return u
   for axis in sorted(u.arg[1]):
