@@ -1,10 +1,9 @@
-"""Declarations of C headers: macros, enumerations, and how structures lie in memory. For generate.py, which makes
-tables of them.
+"""Read declarations of C headers: macros, enumerations, and the layout of structures. generate.py makes tables of them.
 
-`read` takes the text of a header and gives a `Header`. Macros keep their text; `Header.value` computes what is a
-constant expression, with macros that take arguments, enumerators, sizeof and the kernel's _IOWR. Structures are laid
-out as on 64-bit Linux: arrays, nested and unnamed structures and unions, bit-fields, packed ones. What is not declared
-in the text (included files) is not known; functions and variables are passed over.
+`read` takes the text of a header and returns a `Header`. Macros keep their text. `Header.value` computes constant
+expressions, with macros that take arguments, enumerators, sizeof and the kernel's _IOWR. Structures have the layout of
+64-bit Linux: arrays, nested and unnamed structures and unions, bit-fields, packed ones. Declarations of included files
+are unknown. Functions and variables are skipped.
 """
 from __future__ import annotations
 import re
@@ -15,15 +14,15 @@ class HeaderError(ValueError):
   """A header, or an expression of it, that cannot be read."""
 
 class Macro(NamedTuple):
-  """parameters: None for one that takes no arguments."""
+  """A macro. parameters: None if it takes no arguments."""
   parameters: tuple[str, ...] | None
   tokens: tuple[str, ...]
 
 class Member(NamedTuple):
-  """A place in a structure. name is "" for an unnamed structure or union; kind: as it is declared; counts: of an array;
-  offset, size: bytes.
+  """A member of a structure.
 
-  bits: of a bit-field, its first bit from the offset, and how many.
+  name: "" for an unnamed structure or union. kind: its declared type. counts: of an array. offset, size: in bytes.
+  bits: for a bit-field, its first bit from the offset, and its width.
   """
   name: str
   kind: str
@@ -41,7 +40,7 @@ class Struct(NamedTuple):
   members: tuple[Member, ...]
 
   def flat(self, start: int = 0, prefix: str = "") -> Iterator[Member]:
-    """The members that hold something themselves, those of inner structures as "a.b", with offsets from the
+    """Yield the members without inner structures. Members of inner structures are "a.b", with offsets from the
     beginning."""
     for member in self.members:
       name = prefix + member.name
@@ -57,7 +56,7 @@ POINTER = 8
 ENUM = "int"
 TOKEN = re.compile(r"""\s+|(?P<number>0[xX][0-9a-fA-F]+|\d+)[uUlL]*|(?P<name>[A-Za-z_]\w*)|(?P<char>'(?:\\.|[^'\\])')|(?P<text>"(?:\\.|[^"\\])*")
                        |(?P<sign><<|>>|<=|>=|==|!=|&&|\|\||->|\.\.\.|[!-/:-@\[-`{-~])""", re.X)
-# Operators of two operands, from those that bind least
+# Binary operators, the lowest precedence first
 LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
   {"||": lambda a, b: int(bool(a or b))}, {"&&": lambda a, b: int(bool(a and b))}, {"|": lambda a, b: a | b},
   {"^": lambda a, b: a ^ b},
@@ -68,10 +67,10 @@ LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
   {"*": lambda a, b: a * b, "/": lambda a, b: int(a / b), "%": lambda a, b: a - int(a / b) * b},
 )
 DIRECTIONS = {"_IO": 0, "_IOW": 1, "_IOR": 2, "_IOWR": 3}  # of an ioctl's number, as asm-generic/ioctl.h makes it
-DEEPEST = 32                                               # macros in macros
+DEEPEST = 32                                               # nesting of macros
 
 def tokens_of(text: str) -> tuple[str, ...]:
-  """The words of C, without white space; suffixes of numbers are left out."""
+  """Return the words of C, without white space and without suffixes of numbers."""
   found, place = list[str](), 0
   while place < len(text):
     match = TOKEN.match(text, place)
@@ -81,7 +80,7 @@ def tokens_of(text: str) -> tuple[str, ...]:
   return tuple(found)
 
 class Header:
-  """What a header declares: macros, constants (enumerators), structures by name (unions too)."""
+  """The declarations of a header: macros, constants (enumerators), structures by name (unions too)."""
   def __init__(self) -> None:
     self.macros: dict[str, Macro] = {}
     self.constants: dict[str, int] = {}
@@ -89,14 +88,14 @@ class Header:
     self.types: dict[str, tuple[int, int, Struct | None]] = {}  # typedefs: size, alignment
 
   def value(self, name: str) -> int:
-    """The value of a macro without arguments, or of an enumerator.
+    """Return the value of a macro without arguments, or of an enumerator.
 
-    Raises HeaderError where there is none, or no number.
+    Raises HeaderError if there is none, or if it is no number.
     """
     return Expression(self, (name,)).whole()
 
   def ioctl(self, name: str) -> tuple[int, Struct | None]:
-    """The number of a call, and the structure that it takes."""
+    """Return the number of a call, and the structure that it takes."""
     number, macro = self.value(name), self.macros[name]
     taken = [word for before, word in zip(macro.tokens, macro.tokens[1:]) if before == "struct"]
     return number, self.structs.get(taken[-1]) if taken else None
@@ -147,7 +146,7 @@ class Expression:
       value = self.unary()
       return {"-": -value, "+": value, "~": ~value, "!": int(not value)}[word]
     if word == "(":
-      if self.peek() in SIZES or self.peek() in self.header.types:   # a cast: widths do not matter here
+      if self.peek() in SIZES or self.peek() in self.header.types:   # a cast, whose width does not matter here
         while self.take() != ")": pass
         return self.unary()
       value = self.choice()
@@ -158,7 +157,7 @@ class Expression:
     return self.named(word)
 
   def named(self, word: str) -> int:
-    """The value of a name: sizeof, an ioctl's number, a macro, an enumerator."""
+    """Return the value of a name: sizeof, an ioctl's number, a macro, an enumerator."""
     header = self.header
     if word == "sizeof": return Parser(header, self.arguments()[0]).size()
     if word in DIRECTIONS and word not in header.macros:
@@ -176,7 +175,7 @@ class Expression:
     return Expression(header, tuple(words), self.depth + 1).whole()
 
   def arguments(self) -> list[tuple[str, ...]]:
-    """What stands in parentheses, cut at commas."""
+    """Return the text in parentheses, split at commas."""
     self.take("(")
     found, part, depth = list[tuple[str, ...]](), list[str](), 0
     while True:
@@ -190,7 +189,7 @@ class Expression:
       part.append(word)
 
 class Parser:
-  """Declarations, one after the other; what it finds goes into the header."""
+  """Parse declarations, one after the other, into the header."""
   def __init__(self, header: Header, tokens: tuple[str, ...]):
     self.header, self.tokens, self.place = header, tokens, 0
 
@@ -206,7 +205,7 @@ class Parser:
     return word
 
   def size(self) -> int:
-    """The bytes of a type's name."""
+    """Return the bytes of a type's name."""
     size, _, _ = self.type()
     return POINTER if self.peek() == "*" else size
 
@@ -218,7 +217,7 @@ class Parser:
       else: self.skip()
 
   def has_body(self) -> bool:
-    """Is this word followed by a body: behind attributes and a name, if there are any?"""
+    """Return whether a body follows this word, after attributes and a name, if any."""
     start = self.place
     self.take()
     self.attribute()
@@ -227,7 +226,7 @@ class Parser:
     return found
 
   def skip(self) -> None:
-    """One word, or what stands in braces."""
+    """Skip one word, or the text in braces."""
     if self.take() != "{": return
     while self.peek() != "}": self.skip()
     self.take()
@@ -235,7 +234,7 @@ class Parser:
   def typedef(self) -> None:
     self.take("typedef")
     try: size, alignment, inner = self.type()
-    except HeaderError: return  # of something that is declared elsewhere; its name stays unknown
+    except HeaderError: return  # of an undeclared type; its name stays unknown
     while self.peek() and self.peek() != ";":
       word = self.take()
       if word == "*": size, alignment, inner = POINTER, POINTER, None
@@ -243,7 +242,7 @@ class Parser:
       elif word.isidentifier() and not word.startswith("__attribute"): self.header.types[word] = size, alignment, inner
 
   def attribute(self) -> bool:
-    """Read attributes; is one of them `packed`?"""
+    """Read attributes. Return whether one of them is `packed`."""
     packed = False
     while self.peek() in ("__attribute__", "__packed"):
       if self.take() == "__packed": packed = True
@@ -259,7 +258,7 @@ class Parser:
       if depth == 0: return self.tokens[start:self.place]
 
   def type(self) -> tuple[int, int, Struct | None]:
-    """A type: size, alignment, and the structure if it is one."""
+    """Read a type. Return its size, alignment, and the structure if it is one."""
     while self.peek() in ("const", "volatile", "extern", "static"): self.take()
     word = self.take()
     if word == "enum": return self.enum()
@@ -289,7 +288,7 @@ class Parser:
     return SIZES[ENUM], SIZES[ENUM], None
 
   def constant(self, ends: tuple[str, ...]) -> int:
-    """A constant expression that ends before one of these words."""
+    """Read a constant expression that ends before one of these words."""
     start, depth = self.place, 0
     while depth or self.peek() not in ends: depth += {"(": 1, ")": -1}.get(self.take(), 0)
     return Expression(self.header, self.tokens[start:self.place]).whole()
@@ -311,7 +310,7 @@ class Parser:
     return made.size, made.alignment, made
 
   def members(self, layout: Layout) -> None:
-    """A declaration inside of a structure: a type, and what is of it."""
+    """Read a declaration inside of a structure: a type, and its members."""
     start = self.place
     size, alignment, inner = self.type()
     kind = " ".join(self.tokens[start:self.place])
@@ -337,10 +336,10 @@ class Parser:
     self.take(";")
 
 class Layout:
-  """Where the members of a structure come to lie, as they are added."""
+  """The positions of the members of a structure, as they are added."""
   def __init__(self, union: bool, pack: bool = False):
     self.union, self.pack = union, pack
-    self.bits = self.most = 0      # the next free bit; the most that members of a union take
+    self.bits = self.most = 0      # the next free bit; the most bits of a union's members
     self.alignment = 1
     self.given: list[tuple[str, str, int, int, tuple[int, ...], int | None, Struct | None]] = []
     self.found: list[Member] = []
@@ -366,7 +365,7 @@ class Layout:
     self.bits, self.most = end, max(self.most, end)
 
   def packed(self) -> Layout:
-    """The same without gaps."""
+    """Return the same layout without gaps."""
     again = Layout(self.union, True)
     for given in self.given: again.add(*given)
     return again
@@ -381,18 +380,19 @@ COMMENT = re.compile(r"""/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n
 DEFINE = re.compile(r"#\s*define\s+(\w+)(\(([^)]*)\))?\s*(.*)")
 
 def _condition(header: Header, kind: str, text: str) -> bool:
-  """Does #if, #ifdef or #ifndef let its lines in? Names that are not defined count as 0."""
+  """Return whether #if, #ifdef or #ifndef includes its lines. Undefined names count as 0."""
   if kind in ("ifdef", "ifndef"): return (text.strip() in header.macros) == (kind == "ifdef")
   text = re.sub(r"defined\s*\(?\s*(\w+)\s*\)?", lambda m: str(int(m[1] in header.macros)), text)
   words = tuple(w if not w.isidentifier() or w in header.macros else "0" for w in tokens_of(text))
   return bool(Expression(header, words).whole())
 
 def read(text: str, known: Header | None = None) -> Header:
-  """The declarations of a header. known: what other headers have declared; it is added to. Raises HeaderError."""
+  """Return the declarations of a header. known: the declarations of other headers, to which these are added. Raises
+  HeaderError."""
   header = Header() if known is None else known
   text = COMMENT.sub(lambda m: m[1] or " ", text.replace("\\\r\n", " ").replace("\\\n", " "))
-  kept, taken = list[str](), list[list[bool]]()   # taken: for each #if around: do its lines count now; has one of its
-                                                  # parts been taken
+  # taken: for each enclosing #if: (do its lines count now, has one of its parts been taken)
+  kept, taken = list[str](), list[list[bool]]()
   for line in text.splitlines():
     line = line.strip()
     if not line.startswith("#"):
@@ -422,5 +422,5 @@ def read(text: str, known: Header | None = None) -> Header:
 def _macro(found: re.Match[str]) -> Macro:
   parameters = None if found[2] is None else tuple(name.strip() for name in found[3].split(",") if name.strip())
   try: words = tokens_of(found[4])
-  except HeaderError: words = ("#",)  # text that is no C by itself; it has no value
+  except HeaderError: words = ("#",)  # text that is not C by itself has no value
   return Macro(parameters, words)

@@ -1,8 +1,8 @@
 """The memory that the CPU device's worker loop and its driver share: a packet, the context, a thread's record.
 
-Source: this repository, written by hand. Readers: tinyhw/isa/x86/runtime.py (the loop in machine code), drivers/cpu/loop.py (the loop in C) and
-drivers/cpu/workers.py (Python). Offsets are in bytes; every field is 8 bytes long unless said otherwise. What different threads write in the same
-moment lies in different 64-byte lines.
+Source: this repository, written by hand. Readers: tinyhw/isa/x86/runtime.py (the loop in machine code),
+drivers/cpu/loop.py (the loop in C) and drivers/cpu/workers.py (Python). Offsets are in bytes. Every field is 8 bytes
+long unless another size is given. Fields that different threads write at the same time lie in different 64-byte lines.
 """
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ PACKET = {
   "GRID": 16,        # number of work items
   "SIZE": 24,        # work items of one chunk
   "CHUNKS": 32,      # at least 1; chunks that begin past the grid are skipped
-  "REQUIRED": 40,    # chunks of this batch that belong to earlier packets: all are complete before the first one of this packet starts
+  # chunks of this batch that belong to earlier packets: all are complete before the first one of this packet starts
+  "REQUIRED": 40,
 }
 
 CONTEXT_BYTES = 512
@@ -27,13 +28,14 @@ CONTEXT = {
   "OS_WAKE_ALL": 0x28,
   "STOP": 0x30,           # 4 bytes; 1 tells the workers to return
   # written by the caller, once a batch
-  "PUBLISHED": 0x40,      # serial number (SERIAL_BITS wide) behind the last packet
-  "TARGET": 0x48,         # value of COMPLETED when all that is published is done
+  "PUBLISHED": 0x40,      # serial number (SERIAL_BITS wide) after the last packet
+  "TARGET": 0x48,         # value of COMPLETED when all published chunks are done
   "TIMELINE": 0x50,       # batches completed
-  # hot: one line, because a thread that writes one has just written, or is about to write, the other
+  # in one line, because a thread that writes one has just written, or is about to write, the other
   "STATE": 0x80,          # serial number of the current packet << CHUNK_BITS | its next chunk
   "COMPLETED": 0x88,      # chunks of this batch that are complete
-  "BELL": 0x100,          # 4 bytes; changes when a packet with several chunks starts, or all must look; sleepers wait on it
+  # 4 bytes; changes when a packet with several chunks starts, or all must wake; sleepers wait on it
+  "BELL": 0x100,
   "SLEEPERS": 0x104,      # 4 bytes; threads that wait on BELL, or are about to
   "CALLER_SLEEPS": 0x108, # 4 bytes; the caller waits on BELL
 }
@@ -48,10 +50,10 @@ RECORD = {
   "DONE": 24,        # chunks that this thread has done and not yet added to COMPLETED, all of one packet
   "SERIAL": 32,      # the serial number of that packet
   "WOKEN": 56,       # 1: this thread slept and has not taken a chunk since
-  # of the calling thread only: what "submit" runs
+  # of the calling thread only: the arguments of "submit"
   "BATCH": 40,       # address of the first packet
   "COUNT": 48,       # number of packets
 }
 
-# What stands in the machine code of "submit" for addresses that the driver puts there.
+# Placeholders in the machine code of "submit" for addresses that the driver inserts.
 MARKS = {"RECORD_MARK": 0x5EC0_4D00_0000_0001, "ENTRY_MARK": 0x5EC0_4D00_0000_0002}

@@ -1,5 +1,4 @@
-"""DLPack: the structures in which array libraries hand memory to each other, and the names of the capsules that carry
-them.
+"""DLPack: the structures by which array libraries exchange memory, and the names of their capsules.
 
 Source: dlpack.h of DLPack 1.1 (github.com/dmlc/dlpack), and "Python Specification for DLPack" of its documentation;
 written by hand.
@@ -21,18 +20,19 @@ FLAG_READ_ONLY, FLAG_IS_COPIED = 1 << 0, 1 << 1         # DLPACK_FLAG_BITMASK_..
 Deleter = CFUNCTYPE(None, c_void_p)                     # void (*deleter)(struct DLManagedTensor *self)
 
 class DLTensor(Structure):
-  """Memory with a shape. strides are in elements, NULL for row-major; byte_offset is where the first element lies."""
+  """Memory with a shape. strides are in elements, NULL for row-major; byte_offset is the offset of the first
+  element."""
   _fields_ = [
     ("data", c_void_p), ("device_type", c_int32), ("device_id", c_int32), ("ndim", c_int32),
     ("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16),
     ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("byte_offset", c_uint64)]
 
 class DLManagedTensor(Structure):
-  """What a capsule named "dltensor" holds."""
+  """The content of a capsule named "dltensor"."""
   _fields_ = [("dl_tensor", DLTensor), ("manager_ctx", c_void_p), ("deleter", c_void_p)]
 
 class DLManagedTensorVersioned(Structure):
-  """What a capsule named "dltensor_versioned" holds."""
+  """The content of a capsule named "dltensor_versioned"."""
   _fields_ = [("major", c_uint32), ("minor", c_uint32), ("manager_ctx", c_void_p), ("deleter", c_void_p),
               ("flags", c_uint64),
                          ("dl_tensor", DLTensor)]

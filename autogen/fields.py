@@ -15,8 +15,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 class Field(NamedTuple):
-  """Bits low..high of the words from number `word` on. high is up to 63: the next word follows. fixed: what they
-  always hold."""
+  """Bits low..high of the words from number `word` on.
+
+  high is up to 63: the next word follows. fixed: the constant value.
+  """
   name: str
   word: int
   low: int
@@ -27,7 +29,7 @@ class Field(NamedTuple):
   def mask(self) -> int: return (1 << (self.high - self.low + 1)) - 1
 
 def of_generation(text: str, generation: int | None) -> str | None:
-  """text without its "@9,11", or None if that does not name the generation."""
+  """Return text without its "@9,11", or None if that does not name the generation."""
   text, _, generations = text.partition("@")
   return text if not generations or str(generation) in generations.split(",") else None
 
@@ -38,8 +40,8 @@ class Layout:
     self.fields: dict[str, Field] = {}
     self.rest: str | None = None
     self.words = 0
-    self._base: list[int] = []                                      # the words with fields that are fixed
-    self._places: dict[str, tuple[int, int, int]] = {}             # of the others: word, first bit, mask
+    self._base: list[int] = []                                      # the words with the constant fields
+    self._places: dict[str, tuple[int, int, int]] = {}             # the other fields: word, first bit, mask
     for part in text.split("|") if text.strip() else ():
       items = [kept for item in part.split() if (kept := of_generation(item, generation)) is not None]
       if items and items[0].endswith("*"): self.rest = items[0][:-1]
@@ -50,7 +52,7 @@ class Layout:
       else: self._base[field.word] |= field.fixed << field.low
 
   def _add(self, item: str) -> int:
-    """Take a field; how many words it spans."""
+    """Add a field. Return the count of its words."""
     item, _, fixed = item.partition("=")
     name, _, bits = item.partition(":")
     low, _, high = bits.partition("-") if bits else ("0", "", "31")
@@ -59,9 +61,9 @@ class Layout:
     return field.high // 32 + 1
 
   def encode(self, values: dict[str, Any]) -> list[int]:
-    """The words.
+    """Return the words.
 
-    Fields that are not given are 0. Raises ValueError for a field that there is not, or a value that does not fit.
+    Missing fields are 0. Raises ValueError for an unknown field, or a value that does not fit.
     """
     words, places = self._base[:], self._places
     for name, value in values.items():
@@ -78,11 +80,11 @@ class Layout:
     return words
 
   def names(self) -> list[str]:
-    """What `encode` takes."""
+    """The arguments of `encode`."""
     return [f.name for f in self.fields.values() if f.fixed is None] + ([self.rest] if self.rest else [])
 
   def decode(self, words: Sequence[int]) -> dict[str, Any]:
-    """The fields of words. Raises ValueError for another number of words, and for bits that no field has."""
+    """Return the fields of words. Raises ValueError for another count of words, and for bits outside of all fields."""
     if len(words) < self.words or len(words) > self.words and self.rest is None:
       raise ValueError(f"{self.name} has {self.words} words{' or more' if self.rest else ''}, not {len(words)}")
     left = list(words[:self.words])
@@ -102,7 +104,7 @@ class Layout:
     return found
 
 class Word(Layout):
-  """One word with named bits. Calling it gives the word: WORD(type=2, barrier=1)."""
+  """One word with named bits. Calling it returns the word: WORD(type=2, barrier=1)."""
   def __call__(self, **values: int) -> int: return self.encode(values)[0]
   def __repr__(self) -> str: return self.name
 
@@ -122,7 +124,7 @@ class Table:
     def __getattr__(self, name: str) -> Any: ...
 
 def lines(text: str) -> list[tuple[str, str]]:
-  """The rows of a table's text: (name, what follows it), without comments. A row goes on in lines that are indented."""
+  """Return the rows of a table's text without comments: (name, rest). A row continues in indented lines."""
   rows: list[str] = []
   for line in text.splitlines():
     line = line.partition("#")[0].rstrip()
@@ -131,7 +133,7 @@ def lines(text: str) -> list[tuple[str, str]]:
   return [(row.split()[0], row.partition(" ")[2]) for row in rows]
 
 def members(name: str) -> list[str]:
-  """COMPUTE_DIM_{X,Y,Z} -> COMPUTE_DIM_X, COMPUTE_DIM_Y, COMPUTE_DIM_Z; {0-15} are the numbers from 0 to 15."""
+  """Return COMPUTE_DIM_X, COMPUTE_DIM_Y, COMPUTE_DIM_Z for COMPUTE_DIM_{X,Y,Z}. {0-15} are the numbers from 0 to 15."""
   first, opened, inner = name.partition("{")
   if not opened: return [name]
   inner = inner.rstrip("}")

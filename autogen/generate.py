@@ -1,15 +1,15 @@
-"""Makes rows of autogen/amd/ from headers of Linux, and checks those that are there, and nvidia/rm.py, against headers.
+"""Make rows of autogen/amd/ from headers of Linux, and compare existing rows, and nvidia/rm.py, with headers.
 
   python3 -m tinyhw.autogen.generate --check FOLDER                 all tables; exit status 1 if something differs
   python3 -m tinyhw.autogen.generate --check FOLDER sdma gc         some of them
   python3 -m tinyhw.autogen.generate --rows FOLDER gc COMPUTE_NEW   rows in the notation of the table, to be put there
 
 FOLDER is a tree of Linux (or of its headers: /usr/include has kfd_ioctl.h), or of a version of NVIDIA's open kernel
-modules. The tables are a choice: what headers have and a table has not is no difference. Which files a table is
-compared with is in `FILES`; files that FOLDER lacks are told, and what they would say is not compared.
+modules. The tables are a selection: names that only the headers have are no difference. `FILES` lists the files for
+each table. Files that FOLDER lacks are reported, and their content is not compared.
 
-Each table becomes facts, once from the headers and once from the tree: for each name a set of short texts, which must
-be equal.
+Each table becomes facts, once from the headers and once from the tree. Facts are a set of short texts for each name.
+Both sets must be equal.
 """
 from __future__ import annotations
 import re
@@ -28,12 +28,12 @@ AMDGPU, ASIC = "drivers/gpu/drm/amd/amdgpu", "drivers/gpu/drm/amd/include/asic_r
 Facts = dict[str, frozenset[str]]
 
 class Files(NamedTuple):
-  """The headers of a table's generation: each of them is the first of some places that there is."""
+  """The headers of a table's generation. Each is the first existing one of several paths."""
   table: str
   generation: int
   headers: tuple[tuple[str, ...], ...]
-  prelude: str = ""                      # declarations that the headers have from elsewhere
-  prepare: Callable[[str], str] = str    # makes of a header's text what c_reader.py takes
+  prelude: str = ""                      # declarations that the headers include from other files
+  prepare: Callable[[str], str] = str    # converts a header's text for c_reader.py
 
 # generation, versions of GC and NBIO
 CHIPS = ((9, "9_4_3", ("7_9_0",)), (11, "11_0_0", ("4_3_0",)), (12, "12_0_0", ()))
@@ -51,18 +51,18 @@ FILES = (
 
 # **** kfd: calls, structures, constants ****
 
-# Names of our structures that are not those of the calls
+# Names of our structures that differ from those of the calls
 CALL_NAMES = {"GetAvailableMemory": "AVAILABLE_MEMORY", "ResetEvent": "RESET_EVENT"}
 INTEGERS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
 
 def snake(name: str) -> str:
-  """AllocMemoryOfGpu -> ALLOC_MEMORY_OF_GPU."""
+  """Convert AllocMemoryOfGpu to ALLOC_MEMORY_OF_GPU."""
   return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
 
 def macro_of(call: str) -> str: return "AMDKFD_IOC_" + CALL_NAMES.get(call, snake(call))
 
 def integers(members: Iterable[c_reader.Member]) -> list[str]:
-  """ "u64 size@8" for each place; of inner structures the last part of the name."""
+  """Return "u64 size@8" for each member. Members of inner structures have the last part of their name."""
   found = []
   for member in members:
     count = 1
@@ -72,7 +72,7 @@ def integers(members: Iterable[c_reader.Member]) -> list[str]:
   return found
 
 def ctypes_members(kind: Any, start: int = 0) -> Iterator[str]:
-  """The same of a ctypes structure."""
+  """Yield the same for a ctypes structure."""
   for name, inner in kind._fields_:
     offset = start + getattr(kind, name).offset
     if issubclass(inner, (Structure, Union)): yield from ctypes_members(inner, offset)
@@ -80,7 +80,7 @@ def ctypes_members(kind: Any, start: int = 0) -> Iterator[str]:
     else: yield f"{INTEGERS[sizeof(inner)]} {name}@{offset}"
 
 def kfd_headers(header: Header) -> Facts:
-  """Of the calls, structures and constants that the table has."""
+  """Return the facts of the table's calls, structures and constants."""
   found: Facts = {}
   for call in kfd_ioctl.CALLS.values():
     if macro_of(call.__name__) not in header.macros: continue
@@ -95,7 +95,7 @@ def kfd_headers(header: Header) -> Facts:
   return found
 
 def structures() -> dict[str, type[Any]]:
-  """Structures that calls point to, by the name that C has for them, which is the first word of their text."""
+  """Return the structures that calls point to, by their name in C, which is the first word of their docstring."""
   kinds = [kind for kind in vars(kfd_ioctl).values() if isinstance(kind, type) and issubclass(kind, Structure)
            and kind is not Structure]
   return {re.split(r"[.:,]", kind.__doc__ or "")[0]: kind for kind in kinds if not hasattr(kind, "REQUEST")}
@@ -110,7 +110,7 @@ def kfd_tree() -> Facts:
   return {**calls, **others, **{name: frozenset([f"{value:#x}"]) for name, value in kfd_constants().items()}}
 
 def kfd_row(header: Header, name: str) -> str:
-  """A call as kfd_ioctl.py has it."""
+  """Return a call as a row of kfd_ioctl.py."""
   number, struct = header.ioctl(macro_of(name))
   if struct is None: raise HeaderError(f"{macro_of(name)} takes no structure")
   direction = {1: "_WRITE", 2: "_READ", 3: "_READ | _WRITE"}[number >> 30]
@@ -119,17 +119,17 @@ def kfd_row(header: Header, name: str) -> str:
 
 # **** gc: registers ****
 
-# of the segments of GC, as amdgpu's *_ip_offset.h have them
+# of the segments of GC, as in amdgpu's *_ip_offset.h
 BASES = {9: (0x2000, 0xA000), 11: (0x1260, 0xA000), 12: (0x1260, 0xA000)}
 NBIO_BASES = (0, 0x14, 0xD20)
 RENAMED = {"interleave_bits_x": "interleave_bits", "interleave_bits_y": "interleave_bits"}
 
 def place(low: int, high: int) -> str:
-  """Bits, in the notation of rows: nothing for a whole word."""
+  """Return bits in the notation of rows: "" for a whole word."""
   return "" if (low, high) == (0, 31) else f":{low}" if low == high else f":{low}-{high}"
 
 def gc_headers(header: Header, generation: int) -> Facts:
-  """Of all registers of compute, and of the two that flush the bridge's cache."""
+  """Return the facts of all registers of compute, and of the two that flush the bridge's cache."""
   masks: dict[str, list[str]] = {}
   for name in header.macros:
     if not name.endswith("__SHIFT"): continue
@@ -161,7 +161,7 @@ OPCODES = {"COPY_LINEAR": "COPY", "WRITE_UNTILED": "WRITE", "CONSTANT_FILL": "CO
 SUFFIX = re.compile(r"_(\d+)_(\d+)$")   # src_addr_31_0: these bits of the value
 
 def sdma_places(header: Header) -> dict[str, list[tuple[int, int, int, str]]]:
-  """Of each packet: word, bits and name of its fields, in order."""
+  """Return word, bits and name of the fields of each packet, in order."""
   names = {name[len("SDMA_PKT_"):-len("_HEADER_op_offset")] for name in header.macros
            if name.endswith("_HEADER_op_offset")}
   found: dict[str, list[tuple[int, int, int, str]]] = {name: [] for name in names}
@@ -176,8 +176,10 @@ def sdma_places(header: Header) -> dict[str, list[tuple[int, int, int, str]]]:
   return {name: sorted(fields) for name, fields in found.items()}
 
 def _aligned(word: int, low: int, high: int, name: str) -> str:
-  """A place as a fact: names are not compared, and an address that is told from bit 3 on is one whose lower bits are
-  0."""
+  """Return a field as a fact.
+
+  Names are not compared. An address that is given from bit 3 on has zeros as lower bits.
+  """
   match = SUFFIX.search(name)
   return f"{word}.{0 if match and int(match[2]) == low else low}-{high}"
 
@@ -193,7 +195,7 @@ def sdma_headers(header: Header) -> Facts:
   return found
 
 def sdma_tree(generation: int, told: Facts) -> Facts:
-  """told: the facts of the headers, since those do not tell all codes."""
+  """Return the facts of the tree. told: the facts of the headers, which do not contain all codes."""
   found: Facts = {}
   for packet in {4: sdma.V4, 6: sdma.V6}[generation].rows.values():
     facts = set()
@@ -205,12 +207,12 @@ def sdma_tree(generation: int, told: Facts) -> Facts:
     found[packet.name] = frozenset(facts | {code for code in codes if code.split()[0] in wanted})
   return found
 
-# **** pm4: opcodes, and the fields that headers tell of ****
+# **** pm4: opcodes, and the fields in headers ****
 
 PREFIXES = ("GCR_CNTL_", "GCR_", "CP_COHER_CNTL_", "EOP_")
 
 def pm4_headers(header: Header, generation: int) -> Facts:
-  """Opcodes; of the packets in the table the first bits of fields that have the same name there."""
+  """Return opcodes, and for the table's packets the first bits of fields with the same name."""
   found: Facts = {}
   table = {9: pm4.GFX9, 10: pm4.GFX10}[generation]
   for packet in table.rows.values():
@@ -226,7 +228,7 @@ def pm4_headers(header: Header, generation: int) -> Facts:
   return found
 
 def _field(name: str, packet: str) -> str:
-  """PACKET3_RELEASE_MEM_GCR_GLM_WB of RELEASE_MEM is glm_wb."""
+  """Return glm_wb for PACKET3_RELEASE_MEM_GCR_GLM_WB of RELEASE_MEM."""
   if not name.startswith(f"PACKET3_{packet}_"): return ""
   rest = name[len(f"PACKET3_{packet}_"):]
   for prefix in PREFIXES: rest = rest.removeprefix(prefix)
@@ -243,7 +245,7 @@ def pm4_tree(generation: int, told: Facts) -> Facts:
 # **** all of them ****
 
 def facts(files: Files, header: Header) -> tuple[Facts, Facts]:
-  """What the headers say, and what the tree has."""
+  """Return the facts of the headers, and those of the tree."""
   table, generation = files.table, files.generation
   if table == "rm":
     told = nvidia.told(header)
@@ -251,8 +253,8 @@ def facts(files: Files, header: Header) -> tuple[Facts, Facts]:
   if table == "kfd": return kfd_headers(header), kfd_tree()
   if table == "gc":
     told, tree = gc_headers(header, generation), gc_tree(generation)
-    if not any(name.endswith("__SHIFT") for name in header.macros):    # without the file of fields only addresses are
-                                                                       # told
+    # without the file of fields, only addresses are known
+    if not any(name.endswith("__SHIFT") for name in header.macros):
       tree = {name: frozenset(text for text in texts if text.startswith("0x")) for name, texts in tree.items()}
     return told, {name: frozenset(t for t in texts if t.startswith("0x")) if name.startswith("BIF") else texts
                   for name, texts in tree.items()}
@@ -260,7 +262,7 @@ def facts(files: Files, header: Header) -> tuple[Facts, Facts]:
   return told, sdma_tree(generation, told) if table == "sdma" else pm4_tree(generation, told)
 
 def load(folder: Path, files: Files) -> tuple[Header | None, list[str]]:
-  """The headers of a table's generation read one after the other, and those that are not there."""
+  """Read the headers of a table's generation one after the other. Return them and the missing ones."""
   header, missing = c_reader.read(files.prelude), list[str]()
   for places in files.headers:
     path = next((folder / place for place in places if (folder / place).is_file() and (folder / place).stat().st_size),
@@ -270,7 +272,7 @@ def load(folder: Path, files: Files) -> tuple[Header | None, list[str]]:
   return (None if len(missing) == len(files.headers) else header), missing
 
 def differences(told: Facts, tree: Facts) -> Iterator[str]:
-  """A line for each name of the tree that the headers know otherwise, or not at all."""
+  """Yield a line for each name of the tree that differs from the headers or is missing there."""
   for name, here in tree.items():
     there = told.get(name)
     if there is None: yield f"{name}: not in the headers"
@@ -279,7 +281,7 @@ def differences(told: Facts, tree: Facts) -> Iterator[str]:
              f"{', '.join(sorted(here - there)) or 'no more'}")
 
 def check(folder: Path, tables: Sequence[str], say: Callable[[str], None]) -> int:
-  """Compare tables with headers. How many names differ; at least 1 where nothing could be compared."""
+  """Compare tables with headers. Return the count of different names, at least 1 if nothing could be compared."""
   total = compared = 0
   for files in FILES:
     if tables and files.table not in tables: continue
@@ -298,7 +300,7 @@ def check(folder: Path, tables: Sequence[str], say: Callable[[str], None]) -> in
   return total if compared else max(total, 1)
 
 def _say_version(header: Header, say: Callable[[str], None]) -> None:
-  """Interfaces of the kernel's driver are told by a version, of which older ones lack some of the table."""
+  """Report a different version of the kernel driver's interface. Older ones lack parts of the table."""
   try: found = tuple(header.value(f"KFD_IOCTL_{part}_VERSION") for part in ("MAJOR", "MINOR"))
   except HeaderError: return
   if found == kfd_ioctl.VERSION: return
@@ -306,7 +308,7 @@ def _say_version(header: Header, say: Callable[[str], None]) -> None:
   say("kfd: the headers are of interface {}, the table is of {}; what came between differs".format(*names))
 
 def merged(values: dict[int, list[str]]) -> list[str]:
-  """Items that generations have, with "@9,11" behind those that not all of them have."""
+  """Return the items of all generations, with "@9,11" after those that only some generations have."""
   found = []
   for item in dict.fromkeys(item for items in values.values() for item in items):
     having = [str(generation) for generation, items in values.items() if item in items]
@@ -314,7 +316,7 @@ def merged(values: dict[int, list[str]]) -> list[str]:
   return found
 
 def rows(folder: Path, table: str, names: Sequence[str]) -> list[str]:
-  """Rows in the notation of a table. Raises HeaderError for names that no header has."""
+  """Return rows in the notation of a table. Raises HeaderError for names that no header has."""
   headers: dict[int, Header] = {}
   for files in FILES:
     header, missing = load(folder, files) if files.table == table else (None, [])
@@ -342,7 +344,7 @@ def rows(folder: Path, table: str, names: Sequence[str]) -> list[str]:
 def _low(text: str) -> int: return int(text.partition(":")[2].split("-")[0] or 0)
 
 def main(arguments: Sequence[str]) -> int:
-  """The command: 0 if all is equal, 1 if something differs, 2 for words that are not understood."""
+  """Run the command. Return 0 if all is equal, 1 if something differs, 2 for unknown arguments."""
   known = sorted({files.table for files in FILES})
   words = list(arguments)
   def say(line: str) -> None: sys.stdout.write(line + "\n")

@@ -1,12 +1,12 @@
 """Registers of AMD's graphics and compute block that set up a kernel, for the generations 9 (GC 9.4.3), 11 (GC 11.0.0)
 and 12 (GC 12.0.0).
 
-Notation: autogen/fields.py; an address with "@" is that of the generations named. Addresses are absolute, in units of
-words, with the default bases of the segments; SET_SH_REG counts from pm4.SET_SH_REG_START. NAME_{X,Y} are registers at
-addresses that follow each other.
+Notation: autogen/fields.py. An address with "@" is that of the named generations. Addresses are absolute, in units of
+words, with the default bases of the segments. SET_SH_REG counts from pm4.SET_SH_REG_START. NAME_{X,Y} are registers at
+consecutive addresses.
 
 Source: Linux, drivers/gpu/drm/amd/include/asic_reg/gc/gc_{9_4_3,11_0_0,12_0_0}_{offset,sh_mask}.h, and
-nbio/nbio_{4_3_0,7_9_0}_offset.h for HDP; merged into rows by hand. Checked by test/autogen/amd/test_gc.py against
+nbio/nbio_{4_3_0,7_9_0}_offset.h for HDP; merged into rows by hand. test/autogen/amd/test_gc.py compares them with
 test/golden/amd_registers.txt.
 """
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Registers(Table):
 
 @functools.cache
 def registers(generation: int) -> Registers:
-  """The registers of generation 9, 11 or 12."""
+  """Return the registers of generation 9, 11 or 12."""
   if generation not in (9, 11, 12):
     raise ValueError(f"there are no registers of generation {generation}; there are 9, 11 and 12")
   return Registers(generation)

@@ -1,9 +1,8 @@
-"""What AMD's command processor reads of an AQL queue: packets, the queue's descriptor, signals, and the descriptor of a
-kernel.
+"""The structures of AQL queues that AMD's command processor reads: packets, the queue's descriptor, signals, and the
+descriptor of a kernel.
 
 Source: ROCm, hsa.h and amd_hsa_{queue,signal,kernel_code}.h; LLVM, docs/AMDGPUUsage.rst ("Kernel Descriptor"); written
-by hand. Offsets are checked by test/autogen/amd/test_hsa.py against test/golden/amd_hsa.txt, which are those of a C
-compiler.
+by hand. test/autogen/amd/test_hsa.py compares offsets with those of a C compiler in test/golden/amd_hsa.txt.
 """
 from __future__ import annotations
 from ctypes import Structure, c_int64, c_uint8, c_uint16, c_uint32, c_uint64
@@ -14,7 +13,7 @@ from tinyhw.autogen.fields import Word
 _TYPES = {"u8": c_uint8, "u16": c_uint16, "u32": c_uint32, "u64": c_uint64, "i64": c_int64}
 
 def _fields(text: str) -> list[tuple[str, Any]]:
-  """"u32 a u8[20] b" as ctypes has it."""
+  """Return "u32 a u8[20] b" as ctypes fields."""
   words, found = text.split(), []
   for kind, name in zip(words[::2], words[1::2]):
     element, _, count = kind.partition("[")
@@ -30,8 +29,8 @@ PACKET_TYPE_AGENT_DISPATCH, PACKET_TYPE_BARRIER_OR = 4, 5
 FENCE_SCOPE_NONE, FENCE_SCOPE_AGENT, FENCE_SCOPE_SYSTEM = range(3)
 
 class KernelDispatchPacket(Structure):
-  """hsa_kernel_dispatch_packet_t. grid_size counts work-items; kernel_object: the address of a KernelDescriptor;
-  setup: the number of dimensions."""
+  """hsa_kernel_dispatch_packet_t. grid_size counts work-items; kernel_object: the address of a KernelDescriptor; setup:
+  the count of dimensions."""
   _fields_ = _fields("""u16 header u16 setup u16 workgroup_size_x u16 workgroup_size_y u16 workgroup_size_z u16 reserved0
     u32 grid_size_x u32 grid_size_y u32 grid_size_z u32 private_segment_size u32 group_segment_size u64 kernel_object u64 kernarg_address
     u64 reserved2 u64 completion_signal""")
@@ -41,8 +40,7 @@ class BarrierAndPacket(Structure):
   _fields_ = _fields("u16 header u16 reserved0 u32 reserved1 u64[5] dep_signal u64 reserved2 u64 completion_signal")
 
 class Pm4IndirectPacket(Structure):
-  """A vendor packet that holds an INDIRECT_BUFFER packet of PM4: how PM4 runs in an AQL queue. remaining:
-  PM4_REMAINING."""
+  """A vendor packet with an INDIRECT_BUFFER packet of PM4, which runs PM4 in an AQL queue. remaining: PM4_REMAINING."""
   _fields_ = _fields("u16 header u16 format u32[4] indirect_buffer u32 remaining u32[8] reserved u64 completion_signal")
 
 FORMAT_PM4_IB, PM4_REMAINING = 1, 10
@@ -50,7 +48,8 @@ FORMAT_PM4_IB, PM4_REMAINING = 1, 10
 # **** the queue's descriptor and signals ****
 
 class Queue(Structure):
-  """amd_queue_t, with hsa_queue_t in place: the command processor finds it by where read_dispatch_id is."""
+  """amd_queue_t, with the fields of hsa_queue_t. The command processor derives its address from that of
+  read_dispatch_id."""
   _fields_ = _fields("""u32 type u32 features u64 base_address u64 doorbell_signal u32 size u32 reserved0 u64 id
     u32 caps u32[3] reserved1 u64 write_dispatch_id u32 group_segment_aperture_base_hi u32 private_segment_aperture_base_hi
     u32 max_cu_id u32 max_wave_id u64 max_legacy_doorbell_dispatch_id_plus_1 u32 legacy_doorbell_lock u32[9] reserved2
@@ -75,8 +74,10 @@ SIGNAL_KIND_INVALID, SIGNAL_KIND_USER = 0, 1
 # **** the kernel's descriptor ****
 
 class KernelDescriptor(Structure):
-  """64 bytes, at a multiple of 64. kernel_code_entry_byte_offset: from here to the code, which begins at a multiple of
-  256."""
+  """The descriptor of a kernel: 64 bytes, at a multiple of 64.
+
+  kernel_code_entry_byte_offset: the distance from the descriptor to the code, which begins at a multiple of 256.
+  """
   _fields_ = _fields("""u32 group_segment_fixed_size u32 private_segment_fixed_size u32 kernarg_size u32 reserved0
     i64 kernel_code_entry_byte_offset u8[20] reserved1 u32 compute_pgm_rsrc3 u32 compute_pgm_rsrc1 u32 compute_pgm_rsrc2
     u16 kernel_code_properties u16 kernarg_preload u32 reserved3""")

@@ -1,12 +1,11 @@
-"""The ioctls of /dev/kfd: a ctypes structure for each, whose REQUEST is the number to call it by, and the constants of
-their fields.
+"""The ioctls of /dev/kfd: a ctypes structure for each, with its number as REQUEST, and the constants of their fields.
 
 Source: Linux, include/uapi/linux/kfd_ioctl.h, interface version 1.17, written by hand; without the calls of debuggers,
-CRIU and AMD's own kernel. Sizes, offsets and numbers are checked by test/autogen/amd/test_kfd_ioctl.py against
-test/golden/amd_kfd.txt, which are those of a C compiler.
+CRIU and AMD's own kernel. test/autogen/amd/test_kfd_ioctl.py compares sizes, offsets and numbers with those of a C
+compiler in test/golden/amd_kfd.txt.
 
-The kernel finds a call by the low byte of its number, takes as many bytes as the caller's structure has, and fills up
-with zeros.
+The kernel identifies a call by the low byte of its number. It reads as many bytes as the caller's structure has, and
+fills the rest with zeros.
 """
 from __future__ import annotations
 from ctypes import Structure, Union, c_uint32, c_uint64, sizeof
@@ -14,15 +13,15 @@ from typing import Any
 
 VERSION = (1, 17)
 _TYPES = {"u32": c_uint32, "u64": c_uint64}
-_WRITE, _READ = 1, 2                                           # directions of an ioctl's number, as the kernel sees the
-                                                               # caller
+# directions of an ioctl's number, from the kernel's view of the caller
+_WRITE, _READ = 1, 2
 
 def _fields(text: str) -> list[tuple[str, Any]]:
   words = text.split()
   return [(name, _TYPES[kind]) for kind, name in zip(words[::2], words[1::2])]
 
 def _call(name: str, direction: int, number: int, text: str) -> type[Structure]:
-  """The structure of a call. REQUEST: the number for its size, KEY: the byte by which the kernel knows it."""
+  """Return the structure of a call. REQUEST: the number for its size, KEY: the byte that identifies it."""
   made = type(name, (Structure,), {"_fields_": _fields(text), "__doc__": f"AMDKFD_IOC number {number:#04x}."})
   made.REQUEST, made.KEY = (direction << 30 | sizeof(made) << 16 | ord("K") << 8 | number,
                             number)  # type: ignore[attr-defined]
@@ -74,7 +73,7 @@ RuntimeEnable = _call("RuntimeEnable", _READ | _WRITE, 0x25, "u64 r_debug u32 mo
 # by their number's low byte
 CALLS = {made.KEY: made for made in list(globals().values()) if isinstance(made, type) and hasattr(made, "KEY")}
 
-# **** what calls point to ****
+# **** structures that calls point to ****
 
 class ProcessDeviceApertures(Structure):
   """kfd_process_device_apertures."""
@@ -102,13 +101,13 @@ class _EventUnion(Union):
               ("signal_event_data", SignalEvent)]
 
 class EventData(Structure):
-  """kfd_event_data: what WaitEvents waits for, and what it tells of it."""
+  """kfd_event_data: an event of WaitEvents, and its result."""
   _anonymous_ = ("data",)
   _fields_ = [("data", _EventUnion), *_fields("u64 kfd_event_data_ext u32 event_id u32 pad")]
 
 class ContextSaveAreaHeader(Structure):
-  """kfd_context_save_area_header, with wave_state's fields in place: what the save area of each XCC of a compute queue
-  begins with."""
+  """kfd_context_save_area_header, with the fields of wave_state: the first bytes of the save area of each XCC of a
+  compute queue."""
   _fields_ = _fields("""u32 control_stack_offset u32 control_stack_size u32 wave_state_offset u32 wave_state_size
     u32 debug_offset u32 debug_size u64 err_payload_addr u32 err_event_id u32 reserved1""")
 

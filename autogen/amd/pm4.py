@@ -2,7 +2,7 @@
 GFX10 and later.
 
 Source: Linux, drivers/gpu/drm/amd/amdgpu/nvd.h and soc15d.h, and the packets' field lists of ROCm's libhsakmt and
-tinygrad's autogen; written as rows by hand. Checked by test/autogen/amd/test_pm4.py against test/golden/amd_pm4.txt.
+tinygrad's autogen; written as rows by hand. test/autogen/amd/test_pm4.py compares them with test/golden/amd_pm4.txt.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from typing import Any
 from tinyhw.autogen.fields import Layout, Table, lines, of_generation
 
 TYPE3 = 3
-SET_SH_REG_START, SET_SH_REG_END = 0x2C00, 0x3000           # addresses that SET_SH_REG reaches; its reg_offset counts
-                                                            # from the first
+# addresses that SET_SH_REG reaches; its reg_offset counts from the first
+SET_SH_REG_START, SET_SH_REG_END = 0x2C00, 0x3000
 SET_UCONFIG_REG_START, SET_UCONFIG_REG_END = 0xC000, 0x10000
-MOST_WORDS = 0x3FFF                                         # behind a header
-NOP_WORD = 0xFFFF_1000                                      # a NOP whose count says that it has no body
+MOST_WORDS = 0x3FFF                                         # after a header
+NOP_WORD = 0xFFFF_1000                                      # a NOP whose count means that it has no body
 
 ROWS = """
 # name             opcode  body
@@ -51,7 +51,7 @@ SET_UCONFIG_REG    0x79    reg_offset:0-15 | values*
 """
 
 class Packet(Layout):
-  """A type-3 packet. Calling it gives its words, header first: PRED_EXEC(exec_count=4, ...)."""
+  """A type-3 packet. Calling it returns its words, header first: PRED_EXEC(exec_count=4, ...)."""
   def __init__(self, name: str, opcode: int, text: str, generation: int):
     super().__init__(name, text, generation)
     self.opcode = opcode
@@ -61,7 +61,7 @@ class Packet(Layout):
     return [header(self.opcode, len(body)), *body]
 
 def header(opcode: int, body_words: int) -> int:
-  """The first word of a packet. body_words: how many follow it; 0 only for NOP."""
+  """Return the first word of a packet. body_words: the count of words that follow; 0 only for NOP."""
   if body_words > MOST_WORDS:
     raise ValueError(f"a packet has at most {MOST_WORDS} words behind its header, not {body_words}")
   return TYPE3 << 30 | (body_words - 1 & 0x3FFF) << 16 | opcode << 8
@@ -74,9 +74,9 @@ class Packets(Table):
     self.opcodes: dict[int, Packet] = {packet.opcode: packet for packet in self.rows.values()}
 
   def read(self, words: Sequence[int], place: int = 0) -> tuple[Packet, dict[str, Any], int]:
-    """The packet that begins at a place: its row, its fields, and how many words it has.
+    """Return the packet at a position: its row, its fields, and its count of words.
 
-    Raises ValueError for what is none.
+    Raises ValueError if there is none.
     """
     first = words[place]
     if first >> 30 != TYPE3: raise ValueError(f"{first:#010x} is no header of a type-3 packet")
@@ -108,5 +108,5 @@ DATA_NONE, DATA_32, DATA_64, DATA_GPU_CLOCK, DATA_SYSTEM_CLOCK = range(5)
 WRITE_REGISTER, WRITE_L2, WRITE_MEMORY = 0, 2, 5
 COPY_REGISTER, COPY_MEMORY, COPY_L2, COPY_PERFCOUNTERS, COPY_IMMEDIATE, COPY_ATOMIC_RETURN, COPY_GPU_CLOCK = 0, 1, 2, 4, 5, 6, 9
 COUNT_32, COUNT_64 = 0, 1
-COHER_SIZE_ALL = (1 << 40) - 1                              # ACQUIRE_MEM: all of memory, from coher_base 0; units of
-                                                            # 256 bytes
+# ACQUIRE_MEM: all of memory, from coher_base 0; units of 256 bytes
+COHER_SIZE_ALL = (1 << 40) - 1

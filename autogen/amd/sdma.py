@@ -2,7 +2,8 @@
 (gfx11), @7 is 7.0 (gfx12).
 
 Source: Linux, drivers/gpu/drm/amd/amdgpu/vega10_sdma_pkt_open.h (4) and sdma_v6_0_0_pkt_open.h (6 and 7), sdma_v7_0.c
-for what cpv means; written as rows by hand. Checked by test/autogen/amd/test_sdma.py against test/golden/amd_sdma.txt.
+for the meaning of cpv; written as rows by hand. test/autogen/amd/test_sdma.py compares them with
+test/golden/amd_sdma.txt.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ GCR_REQ@6,7          op:0-7=17 sub_op:8-15=0 | base_va_31_7:7-31 | base_va_47_32
 """
 
 class Packet(Layout):
-  """A packet. Calling it gives its words: FENCE(addr=..., data=1)."""
+  """A packet. Calling it returns its words: FENCE(addr=..., data=1)."""
   def __init__(self, name: str, text: str, generation: int):
     super().__init__(name, text, generation)
     self.opcode = self.fields["op"].fixed, self.fields["sub_op"].fixed if "sub_op" in self.fields else None
@@ -45,7 +46,7 @@ class Packet(Layout):
   def __call__(self, **values: Any) -> list[int]: return self.encode(values)
 
   def size(self, words: Sequence[int], place: int = 0) -> int:
-    """How many words the packet has that begins at a place."""
+    """Return the count of words of the packet at a position."""
     if self.name == "NOP": return 1 + (words[place] >> 16 & 0x3FFF)
     if self.name == "WRITE_UNTILED":
       return self.words + (words[place + 3] & 0xFFFFF) + 1 if len(words) > place + 3 else self.words
@@ -59,9 +60,9 @@ class Packets(Table):
     self.opcodes: dict[tuple[int | None, int | None], Packet] = {packet.opcode: packet for packet in self.rows.values()}
 
   def read(self, words: Sequence[int], place: int = 0) -> tuple[Packet, dict[str, Any], int]:
-    """The packet that begins at a place: its row, its fields, and how many words it has.
+    """Return the packet at a position: its row, its fields, and its count of words.
 
-    Raises ValueError for what is none.
+    Raises ValueError if there is none.
     """
     op, sub_op = words[place] & 0xFF, words[place] >> 8 & 0xFF
     packet = self.opcodes.get((op, sub_op)) or self.opcodes.get((op, None))
@@ -77,4 +78,4 @@ ALWAYS, LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER_EQUAL, GREATER = range(7)  #
 MTYPE_UC = 3                      # FENCE: mtype, uncached
 FILL_BYTE, FILL_WORD = 0, 2       # CONSTANT_FILL: fillsize
 RETRY_FOREVER = 0xFFF             # POLL_REGMEM: retry_count
-INDIRECT_ALIGNMENT = 8            # an INDIRECT packet ends at a multiple of so many words of the ring
+INDIRECT_ALIGNMENT = 8            # the end of an INDIRECT packet is aligned to this count of words in the ring

@@ -1,9 +1,9 @@
-"""Headers of NVIDIA's open kernel modules as facts, for autogen/generate.py: what one version has of what rm.py is a
-table of.
+"""Facts from headers of NVIDIA's open kernel modules, for autogen/generate.py, which compares one version with the
+table rm.py.
 
-A fact of a structure is its number, its size, or the place of a field: "hRoot@0:4", offset and bytes. Fields of inner
-structures count as those of the outer one, arrays as one field. What the table calls `_` covers fields that are not
-used; they are not compared.
+A fact of a structure is its number, its size, or the position of a field: "hRoot@0:4", offset and bytes. Fields of
+inner structures count as those of the outer one, arrays as one field. A field `_` of the table covers unused fields,
+which are not compared.
 """
 from __future__ import annotations
 import contextlib
@@ -25,7 +25,7 @@ _CONTROLS = ("xxxx", "0000/ctrl0000base", "0000/ctrl0000gpu", "0080/ctrl0080gpu"
              "2080/ctrl2080gr", "2080/ctrl2080fb", "2080/ctrl2080mc", "2080/ctrl2080perf", "83de/ctrl83dedebug", "906f",
              "a06f/ctrla06fgpfifo",
              "a06c", "c36f")
-# in the order in which they need each other; of some places the first that there is
+# in the order of their dependences; of several paths the first existing one
 HEADERS = (
   *((name,) for name in (
     "src/common/inc/nvUnixVersion.h",
@@ -36,17 +36,17 @@ HEADERS = (
   (f"{_OPEN}/common/inc/nv_uvm_user_types.h", f"{_OPEN}/nvidia-uvm/uvm_types.h"),
   *((f"{_OPEN}/nvidia-uvm/{name}.h",) for name in ("uvm_types", "uvm_ioctl", "uvm_linux_ioctl")),
 )
-# what nvtypes.h has for 64-bit Linux
+# the declarations of nvtypes.h for 64-bit Linux
 PRELUDE = "#define NV_LINUX 1\n#define BIT(b) (1U << (b))\n" + "".join(f"typedef {kind} {names};\n" for kind, names in (
   ("u8", "NvU8, NvBool"), ("u16", "NvU16"), ("u32", "NvU32, NvV32, NvHandle, NV_STATUS"), ("s32", "NvS32"),
   ("u64", "NvU64, NvP64, NvUPtr, NvLength"), ("s64", "NvS64")))
-# Alignments that are told are those that members have anyway on 64-bit Linux. Statuses are the arguments of a macro
-# whose meaning changes.
+# Explicit alignments equal the natural ones of members on 64-bit Linux. Statuses are the arguments of a macro whose
+# definition changes.
 _REWRITTEN = ((re.compile(r"NV_DECLARE_ALIGNED\(([^,;]*),\s*\d+\)|NV_ALIGN_BYTES\(\d+\)"), r"\1"),
               (re.compile(r"^NV_STATUS_CODE\(\s*(\w+)\s*,\s*(\w+)\s*,.*$", re.M), r"#define \1 \2"))
 
-# Our name, C's name of the structure, the macro of its number. That of a control's structure and of UVM's follows from
-# the structure's name.
+# Our name, C's name of the structure, the macro of its number. For a control's structure and for UVM's, the macro
+# follows from the structure's name.
 NAMES = """
 RmAllocMemory        nv_ioctl_nvos02_parameters_with_fd    NV_ESC_RM_ALLOC_MEMORY
 RmFree               NVOS00_PARAMETERS                     NV_ESC_RM_FREE
@@ -120,12 +120,12 @@ CONSTANTS = {"ROOT": "NV01_ROOT_CLIENT", "DEVICE": "NV01_DEVICE_0", "SUBDEVICE":
 Facts = dict[str, frozenset[str]]
 
 def plain(text: str) -> str:
-  """A header's text as c_reader.py takes it."""
+  """Convert a header's text for c_reader.py."""
   for pattern, instead in _REWRITTEN: text = pattern.sub(instead, text)
   return text
 
 def rows() -> Iterator[tuple[str, str, str]]:
-  """Our name, C's name of the structure, the macro of its number or ""."""
+  """Yield our name, C's name of the structure, the macro of its number or ""."""
   for line in NAMES.strip().splitlines():
     name, struct, *macro = line.split()
     if macro: yield name, struct, macro[0].strip("-")
@@ -133,19 +133,18 @@ def rows() -> Iterator[tuple[str, str, str]]:
     else: yield name, struct, struct.removesuffix("_PARAMS").replace("_CTRL_", "_CTRL_CMD_", "_CTRL_CMD_" not in struct)
 
 def version_of(header: Header) -> str:
-  """The version of the kernel driver that the headers are of, "" where they do not tell."""
+  """Return the version of the kernel driver of the headers, "" if it is unknown."""
   found = header.macros.get("NV_VERSION_STRING")
   return found.tokens[0].strip('"') if found else ""
 
 def compared(version: str) -> rm.Version:
-  """The version of the table that one of headers is compared with: itself, or of a branch that the table has not the
-  last branch before it."""
+  """Return the version of the table for a version of headers: the same, or the last earlier branch of the table."""
   found = rm.version_of(version) or (0,)
   return found if found[0] in rm.BRANCHES else (max((branch for branch in rm.BRANCHES if branch <= found[0]),
                                                     default=rm.BRANCHES[0]),)
 
 def told(header: Header) -> Facts:
-  """What the headers have."""
+  """Return the facts of the headers."""
   found: Facts = {}
   for name, c_name, macro in rows():
     struct = header.structs.get(c_name) or header.types.get(c_name, (0, 0, None))[2]
@@ -160,18 +159,18 @@ def told(header: Header) -> Facts:
   return found
 
 def _flags() -> Iterator[tuple[str, int, str]]:
-  """Name, value, and what the name begins with, of all flags of the table."""
+  """Yield name, value and prefix of all flags of the table."""
   for start, text in lines(rm.FLAGS):
     for item in text.split()[1:]: yield start + item.partition("=")[0], rm.flags(start, item.partition("=")[0]), start
 
 def _first_bit(header: Header, start: str) -> int:
-  """Of a field that a macro tells as high:low; 0 where the values are flags themselves."""
+  """Return the first bit of a field that a macro defines as high:low; 0 if the values are flags themselves."""
   found = header.macros.get(start.rstrip("_"))
   words = [word for word in found.tokens if word not in "()"] if found else []
   return int(words[2]) if words[1:2] == [":"] else 0
 
 def about(header: Header) -> str:
-  """A line that says which versions are compared."""
+  """Return a line with the compared versions."""
   version = version_of(header)
   if not version: return "rm: the headers do not tell their version; the table's first is compared"
   own = rm.version_of(version) == compared(version)
@@ -179,8 +178,10 @@ def about(header: Header) -> str:
                                                         f"{compared(version)[0]} is compared")
 
 def tree(header: Header, headers: Facts) -> Facts:
-  """What the table has for the headers' version. headers: what they have, since a structure that a version lacks is an
-  empty one in the table."""
+  """Return the table's facts for the headers' version.
+
+  headers: their facts, since a structure that a version lacks is an empty one in the table.
+  """
   structures, found = rm.structures(compared(version_of(header))), Facts()
   for name, _, macro in rows():
     kind = getattr(structures, name)
@@ -196,7 +197,7 @@ def tree(header: Header, headers: Facts) -> Facts:
   return found
 
 def _constants() -> Iterator[tuple[str, str]]:
-  """Our name and the macro, of classes and statuses."""
+  """Yield our name and the macro of classes and statuses."""
   yield from CONSTANTS.items()
   for status in rm.Status: yield status.name, f"NV_ERR_{status.name}" if status else "NV_OK"
 
@@ -207,14 +208,14 @@ def _places(struct: Struct) -> Iterator[str]:
     yield f"{outer[-1] if outer and name == 'uuid' else name}@{member.offset}:{member.size}"
 
 def _own(kind: Any, start: int = 0) -> Iterator[tuple[str, int, int]]:
-  """Name, offset and size of the fields of a ctypes structure."""
+  """Yield name, offset and size of the fields of a ctypes structure."""
   for name, inner in kind._fields_:
     field = getattr(kind, name)
     if issubclass(inner, ctypes.Structure): yield from _own(inner, start + field.offset)
     else: yield name, start + field.offset, field.size
 
 def _covered(facts: frozenset[str], unused: list[tuple[int, int]]) -> Iterator[str]:
-  """Of the headers' places those that reach into what is not used."""
+  """Yield the facts of fields that overlap unused ones."""
   for fact in facts:
     match = re.fullmatch(r"\w+@(\d+):(\d+)", fact)
     if match is None: continue

@@ -1,13 +1,13 @@
-"""Methods of NVIDIA's engines: what a pushbuffer says to the host engine (channels), to compute and to copy engines;
-and how it is packed.
+"""Methods of NVIDIA's engines: the commands in a pushbuffer for the host engine (channels), the compute and the copy
+engines, and their encoding.
 
-Notation: autogen/fields.py, with a method's offset in bytes before its fields; NAME_{A,B} are methods that follow each
-other. Generations: 8 is Ampere and Ada (classes C56F, C6C0 to C9C0, C6B5 and C7B5), 9 Hopper (C86F, CBC0, C8B5), 10
-Blackwell (C96F, CDC0, C9B5).
+Notation: autogen/fields.py, with a method's offset in bytes before its fields. NAME_{A,B} are consecutive methods.
+Generations: 8 is Ampere and Ada (classes C56F, C6C0 to C9C0, C6B5 and C7B5), 9 Hopper (C86F, CBC0, C8B5), 10 Blackwell
+(C96F, CDC0, C9B5).
 
 Source: NVIDIA/open-gpu-doc, classes/{host,compute,dma-copy}/cl*.h; of C86F and C96F open-gpu-kernel-modules,
-kernel-open/nvidia-uvm/clc86f.h and clc96f.h; merged into rows by hand, without what this repository has no use for.
-Checked by test/autogen/nvidia/test_methods.py against test/golden/nvidia_methods.txt.
+kernel-open/nvidia-uvm/clc86f.h and clc96f.h; merged into rows by hand, without methods that this repository does not
+use. test/autogen/nvidia/test_methods.py compares them with test/golden/nvidia_methods.txt.
 """
 from __future__ import annotations
 import functools
@@ -82,19 +82,18 @@ SET_REMAP_COMPONENTS    0x708  dst_x:0-2 dst_y:4-6 dst_z:8-10 dst_w:12-14 compon
 """
 
 # Values of fields
-ACQUIRE, RELEASE, ACQUIRE_AT_LEAST = 0, 1, 3                      # SEM_EXECUTE operation; the last compares as numbers
-                                                                  # that wrap
+# SEM_EXECUTE operation; the last compares numbers that wrap
+ACQUIRE, RELEASE, ACQUIRE_AT_LEAST = 0, 1, 3
 MEMBAR, L2_FLUSH_DIRTY = 5, 16                                    # MEM_OP_D operation
 SCHEDULE, INVALIDATE_COPY_SCHEDULE, PREFETCH_SCHEDULE = 2, 3, 9   # SEND_SIGNALING_PCAS2_B pcas_action
 PITCH = 1                                                         # memory layouts
 PIPELINED, NON_PIPELINED = 1, 2                                   # data_transfer_type
-ONE_WORD, FOUR_WORDS = 1, 2                                       # semaphore_type: the payload; the payload and the
-                                                                  # time
+# semaphore_type: the payload; the payload and the time
+ONE_WORD, FOUR_WORDS = 1, 2
 CONST_A, NO_WRITE = 4, 6                                          # of SET_REMAP_COMPONENTS dst_*
 COPY_SUBCHANNEL, COMPUTE_SUBCHANNEL = 4, 1
 
-# How methods are packed: a header, then data. INCREASE: of methods that follow each other; IMMEDIATE: the data is in
-# the header
+# Encodings of methods: a header, then data. INCREASE: of consecutive methods; IMMEDIATE: the data is in the header
 HEADER = Word("HEADER", "method:0-11 subchannel:13-15 count:16-28 opcode:29-31")
 INCREASE, SAME, IMMEDIATE, INCREASE_ONCE, END_SEGMENT = 1, 3, 4, 5, 7
 MOST_DATA = 0x1FFF
@@ -103,7 +102,7 @@ MOST_DATA = 0x1FFF
 ENTRY = Word("ENTRY", "fetch:0 address:2-39 level:41 length:42-62 sync:63")
 MOST_WORDS = (1 << 21) - 1
 
-# USERD, a channel's page of pointers; and the usermode page, whose doorbell is told a channel's token
+# USERD, a channel's page of pointers; and the usermode page, whose doorbell receives a channel's token
 USERD_BYTES, USERD_GET, USERD_PUT = 512, 0x88, 0x8C
 USERMODE_TIME, USERMODE_DOORBELL = 0x80, 0x90
 
@@ -127,23 +126,24 @@ class Engines(NamedTuple):
 
 @functools.cache
 def engines(generation: int) -> Engines:
-  """The methods of generation 8, 9 or 10."""
+  """Return the methods of generation 8, 9 or 10."""
   if generation not in GENERATIONS:
     raise ValueError(f"there are no methods of generation {generation}; there are {GENERATIONS}")
   return Engines(*(Methods(rows, generation) for rows in (HOST, COMPUTE, COPY)))
 
 class Call(NamedTuple):
-  """A method with its data, as a pushbuffer has it."""
+  """A method with its data in a pushbuffer."""
   subchannel: int
   offset: int
   data: int
 
 def decode(words: Sequence[int]) -> list[Call]:
-  """The methods in a pushbuffer. Raises ValueError for words that are no packing of methods, or that are cut off."""
+  """Return the methods in a pushbuffer. Raises ValueError for words that are no encoding of methods, or are
+  incomplete."""
   found: list[Call] = []
   at = 0
   while at < len(words):
-    if words[at] == 0:  # nothing
+    if words[at] == 0:  # an empty word
       at += 1
       continue
     header = HEADER.decode([words[at]])

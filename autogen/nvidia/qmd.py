@@ -1,12 +1,12 @@
 """Queue meta data (QMD): the description of a launch that NVIDIA's compute engines read, by generation.
 
 A row is a field's name and its bits in version 3.0 (generation 8: Ampere, Ada), 4.0 (9: Hopper) and 5.0 (10:
-Blackwell); "-" where there is none. `1024-1072+64` is the first of several, each 64 bits behind the other;
-`1024-1076>>4` holds the value without its lowest 4 bits, which are 0. An address that the headers have in two fields,
-one behind the other, is one field here.
+Blackwell); "-" if it is missing. `1024-1072+64` is the first of several fields at distances of 64 bits. `1024-1076>>4`
+holds the value without its lowest 4 bits, which are 0. If the headers split an address into two adjacent fields, it is
+one field here.
 
-Source: NVIDIA/open-gpu-doc, classes/compute/clc7c0qmd.h, clcbc0qmd.h, clcdc0qmd.h, without what this repository has no
-use for. Checked by test/autogen/nvidia/test_qmd.py against test/golden/nvidia_qmd.txt.
+Source: NVIDIA/open-gpu-doc, classes/compute/clc7c0qmd.h, clcbc0qmd.h, clcdc0qmd.h, without fields that this repository
+does not use. test/autogen/nvidia/test_qmd.py compares them with test/golden/nvidia_qmd.txt.
 """
 from __future__ import annotations
 import functools
@@ -90,7 +90,8 @@ SCHEDULE, INVALIDATE_COPY_SCHEDULE = 1, 3             # dependent_qmd0_action
 _BITS = re.compile(r"(?P<low>\d+)(-(?P<high>\d+))?(\+(?P<stride>\d+))?(>>(?P<shift>\d+))?$")
 
 class Field(NamedTuple):
-  """Bits low..high of a value without its lowest `shift` bits; stride: of several such fields, 0 for one."""
+  """Bits low..high of a value without its lowest `shift` bits. stride: the distance of several such fields, 0 for
+  one."""
   name: str
   low: int
   high: int
@@ -101,7 +102,7 @@ class Field(NamedTuple):
   def mask(self) -> int: return (1 << self.high - self.low + 1) - 1
 
 class Layout:
-  """The fields of a generation. Values are given and found by name, `name[i]` of those that there are several of."""
+  """The fields of a generation. Values are keyed by name, or by `name[i]` for one of several fields."""
   def __init__(self, generation: int):
     self.generation, self.bytes = generation, BYTES[generation]
     self.fields: dict[str, Field] = {}
@@ -113,7 +114,7 @@ class Layout:
                                 numbers["shift"])
 
   def place(self, name: str) -> tuple[Field, int]:
-    """A field by its name, and its first bit. Raises ValueError for one that there is not."""
+    """Return a field by its name, and its first bit. Raises ValueError for an unknown one."""
     plain, _, index = name.partition("[")
     field = self.fields.get(plain)
     if field is None or bool(index) != bool(field.stride):
@@ -121,9 +122,9 @@ class Layout:
     return field, field.low + field.stride * int(index.rstrip("]") or 0)
 
   def number(self, values: Mapping[str, int]) -> int:
-    """All bits of a QMD as one number; what is not given is 0.
+    """Return all bits of a QMD as one number. Missing fields are 0.
 
-    Raises ValueError for a field that there is not, or a value that does not fit.
+    Raises ValueError for an unknown field, or a value that does not fit.
     """
     whole = 0
     for name, value in values.items():
@@ -135,16 +136,16 @@ class Layout:
     return whole
 
   def encode(self, values: Mapping[str, int]) -> bytes:
-    """The bytes of a QMD."""
+    """Return the bytes of a QMD."""
     return self.number(values).to_bytes(self.bytes, "little")
 
   def get(self, data: bytes, name: str) -> int:
-    """A field of a QMD."""
+    """Return a field of a QMD."""
     field, low = self.place(name)
     return (int.from_bytes(data[:self.bytes], "little") >> low & field.mask) << field.shift
 
   def show(self, data: bytes) -> dict[str, int]:
-    """All fields of a QMD that are not 0."""
+    """Return all fields of a QMD that are not 0."""
     names = [f"{f.name}[{i}]" for f in self.fields.values() if f.stride
              for i in range(CONSTANT_BUFFERS if "buffer" in f.name else 2)]
     names += [f.name for f in self.fields.values() if not f.stride]
@@ -152,7 +153,7 @@ class Layout:
 
 @functools.cache
 def layout(generation: int) -> Layout:
-  """The fields of generation 8, 9 or 10. Raises ValueError for others."""
+  """Return the fields of generation 8, 9 or 10. Raises ValueError for others."""
   if generation not in VERSIONS:
     raise ValueError(f"there is no QMD of generation {generation}; there are {tuple(VERSIONS)}")
   return Layout(generation)

@@ -1,13 +1,13 @@
-"""Structures of NVIDIA's kernel driver, for the branches that we know: calls of /dev/nvidiactl, parameters of objects
-and controls, UVM's calls.
+"""Structures of NVIDIA's kernel driver, for the known branches: calls of /dev/nvidiactl, parameters of objects and
+controls, UVM's calls.
 
-A row is a name, a number, and fields in C's order with C's alignment. A field is a u32 unless it says otherwise:
-`pMemory:u64`, `data:u8[256]`, another row's name. `field@570-` is there from version 570 on, `field@-580` up to the
-last of 580, `field@550.40.53-` begins within a branch. Numbers: of a call its own; of a control its command; of the
-parameters of an object one of its classes. Parts of others have 0.
+A row is a name, a number, and fields in C's order with C's alignment. A field is a u32 unless it has another type:
+`pMemory:u64`, `data:u8[256]`, another row's name. `field@570-` exists from version 570 on, `field@-580` up to the last
+of 580. `field@550.40.53-` begins within a branch. The number of a call is its own. That of a control is its command,
+that of an object's parameters one of its classes. Parts of other structures have 0.
 
-Sizes of calls, controls and UVM's structures must be exactly right. Parameters of objects must only be long enough: RM
-takes as many bytes as it knows of.
+Sizes of calls, controls and UVM's structures must be exact. Parameters of objects must only be long enough: RM reads as
+many bytes as it knows.
 
 Source: NVIDIA/open-gpu-kernel-modules, all versions that are published there from 535.43.02 to 595.45.04: nvos.h,
 nv-ioctl.h, class/*.h, ctrl/*.h, alloc/alloc_channel.h, uvm_ioctl.h, by hand. test/autogen/nvidia/test_rm.py compares
@@ -23,7 +23,7 @@ from typing import Any
 
 from tinyhw.autogen.fields import Table, lines
 
-BRANCHES = (535, 545, 550, 555, 560, 565, 570, 575, 580, 590, 595)  # of the kernel driver, whose structures these are
+BRANCHES = (535, 545, 550, 555, 560, 565, 570, 575, 580, 590, 595)  # of the kernel driver; the structures are theirs
 
 # calls of /dev/nvidiactl and /dev/nvidia<minor>
 CALLS = """
@@ -112,8 +112,8 @@ UvmCreateExternal    73  base:u64 length:u64 rmStatus
 UvmMmInitialize      75  uvmFd:i32 rmStatus
 """
 
-# Flags of calls and parameters, the same in all versions: what their names begin with, the first bit of their field,
-# and the values that are used
+# Flags of calls and parameters, the same in all versions: the prefix of their names, the first bit of their field, and
+# the used values
 FLAGS = """
 NV_VASPACE_ALLOCATION_FLAGS_             0 IS_EXTERNALLY_OWNED=0x8 ENABLE_PAGE_FAULTING=0x40
 NV_CTXSHARE_ALLOCATION_FLAGS_SUBCONTEXT_ 0 ASYNC=1
@@ -142,7 +142,7 @@ _TYPES: dict[str, Any] = {"u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": c
 Version = tuple[int, ...]   # (550, 40, 7)
 
 def version_of(text: str) -> Version:
-  """550.40.07 -> (550, 40, 7); nothing of nothing."""
+  """Return (550, 40, 7) for 550.40.07, and () for ""."""
   return tuple(int(part) for part in text.split(".") if part)
 
 def _fields(text: str, version: Version, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -156,8 +156,8 @@ def _fields(text: str, version: Version, known: dict[str, Any]) -> Iterator[tupl
            else kind)
 
 class Structures(Table):
-  """The structures of a version, as attributes: ctypes classes with NUMBER; those of calls have REQUEST, the number to
-  call them by."""
+  """The structures of a version, as attributes: ctypes classes with NUMBER. Those of calls have the number of the call
+  as REQUEST."""
   def __init__(self, version: Version):
     self.branch, known = version[0], dict(_TYPES)
     made: list[Any] = []
@@ -174,9 +174,9 @@ class Structures(Table):
 
 @functools.cache
 def structures(version: Version) -> Structures:
-  """The structures of a version of the kernel driver: (580, 142).
+  """Return the structures of a version of the kernel driver: (580, 142).
 
-  Raises ValueError for one of a branch that is not known.
+  Raises ValueError for an unknown branch.
   """
   if version[0] not in BRANCHES:
     raise ValueError(f"structures of NVIDIA's kernel driver {version[0]} are not known; known are "
@@ -192,8 +192,7 @@ def _flags() -> dict[str, int]:
   return found
 
 def flags(start: str, *ends: str) -> int:
-  """Flags of FLAGS whose names are start and an end, all together: flags("NVOS32_ATTR_", "PAGE_SIZE_HUGE",
-  "LOCATION_PCI")."""
+  """Return the union of flags with a common prefix: flags("NVOS32_ATTR_", "PAGE_SIZE_HUGE", "LOCATION_PCI")."""
   found = 0
   for end in ends: found |= _flags()[start + end]
   return found
@@ -204,7 +203,7 @@ MEMORY_SYSTEM, MEMORY_LOCAL, MEMORY_OF_PROGRAM = 0x3E, 0x40, 0x71
 HOPPER_USERMODE = 0xC661
 
 class Status(IntEnum):
-  """What calls answer (NV_STATUS): those that this driver tells apart."""
+  """The answers of calls (NV_STATUS) that this driver distinguishes."""
   OK = 0
   GPU_IS_LOST = 0x0F
   IN_USE = 0x17
