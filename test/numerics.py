@@ -12,9 +12,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import accuracy
-import amd_recipes
+from amd import recipes as amd_recipes
 import numpy as np
-import sass_counts
+from nvidia import counts as sass_counts
 from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes, least_upper_dtype
 from tinyhw.methods.graph import graph
 from tinyhw.tensor import Tensor

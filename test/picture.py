@@ -2,9 +2,9 @@
 
   python3 test/picture.py    # draws it anew
 
-A box is a folder or file of tinyhw/. It stands above everything that it imports: its row is the longest chain of imports
-below it. An arrow is an import; arrows that follow from others are left out. Dashed arrows are modules that are opened
-by their names, where an import would be against the layers.
+A box is a folder or file of tinyhw/. It stands above everything that it imports: its row is the longest chain of
+imports below it. An arrow is an import; arrows that follow from others are left out. Dashed arrows are modules that are
+opened by their names, where an import would be against the layers.
 """
 from __future__ import annotations
 import sys

@@ -90,7 +90,7 @@ def _names(path: Path) -> list[str]:
   """By which names a file is imported: drivers and autogen are inside of the package, too, and test/support is on the
   path of tests."""
   name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-  if path.parent == TEST / "support": return [name, path.stem]
+  if path.is_relative_to(TEST / "support"): return [name, name.removeprefix("test.support.")]
   return [name, f"tinyhw.{name}"] if name.split(".")[0] in ("drivers", "autogen") else [name]
 
 def _imported(tree: ast.AST) -> Iterator[str]:

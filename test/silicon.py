@@ -22,14 +22,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "support"), str(HERE.parent)]
 
-import silicon_calls as calls  # noqa: E402
-import silicon_capture as capture  # noqa: E402
-import silicon_launch as launch  # noqa: E402
-import silicon_numbers as numbers  # noqa: E402
-import silicon_programs as programs  # noqa: E402
-import silicon_system as system  # noqa: E402
-from silicon_bars import bars  # noqa: E402
-from silicon_frame import ABSENT, ASKED, NOT_ASKED, OK, KernelLog, Result, Step, answer, as_json, ask_all, heading, line  # noqa: E402
+from card import calls as calls  # noqa: E402
+from card import capture as capture  # noqa: E402
+from card import launch as launch  # noqa: E402
+from card import numbers as numbers  # noqa: E402
+from card import programs as programs  # noqa: E402
+from card import system as system  # noqa: E402
+from card.bars import bars  # noqa: E402
+from card.frame import ABSENT, ASKED, NOT_ASKED, OK, KernelLog, Result, Step, answer, as_json, ask_all, heading, line  # noqa: E402
 
 from tinyhw.config import EMULATE, NV_BASES  # noqa: E402
 from tinyhw.selftest.frame import FAILED  # noqa: E402

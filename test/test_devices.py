@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 import numpy as np
 import pytest
-import tensor_programs
+from generators import tensor_programs
 
 from test.helpers import ENGINES, HOME, arrays, on, same
 from test.test_models import Convnet, Mlp

@@ -1,12 +1,12 @@
-"""Edge cases of methods, written by hand: the tables of test/edges on each device. support/edge_cases.py tells what a
-table says."""
+"""Edge cases of methods, written by hand: the tables of test/edges on each device. support/generators/edge_cases.py
+tells what a table says."""
 from __future__ import annotations
 import importlib
 from pathlib import Path
 from math import inf, nan
 import re
 
-from edge_cases import Case, difference, like, raises
+from generators.edge_cases import Case, difference, like, raises
 import pytest
 
 from test.helpers import ENGINES, on

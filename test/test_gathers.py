@@ -9,10 +9,10 @@ import subprocess
 import sys
 import time
 
-import gather_programs
+from generators import gather_programs
 import numpy as np
 import pytest
-from taped import Value, einsum, elementwise, gradients, largest, take, total
+from generators.taped import Value, einsum, elementwise, gradients, largest, take, total
 
 from test.helpers import HOME, on
 from tinyhw import Tensor

@@ -1,13 +1,13 @@
-"""Methods of Tensor on awkward operands: every row of tensor_table.py with no elements, no axes, one element,
-infinities, NaN; and which methods of the API have rows."""
+"""Methods of Tensor on awkward operands: every row of generators/tensor_table.py with no elements, no axes, one
+element, infinities, NaN; and which methods of the API have rows."""
 from __future__ import annotations
 from typing import Any
 
 import numpy as np
 import pytest
-from tensor_methods import NOT_DRAWN
-from tensor_programs import make
-from tensor_table import KINDS, ROWS, Row
+from generators.tensor_methods import NOT_DRAWN
+from generators.tensor_programs import make
+from generators.tensor_table import KINDS, ROWS, Row
 
 from test.helpers import HOME, on
 from tinyhw import Tensor
@@ -71,7 +71,7 @@ def api() -> set[str]:
 def test_every_method_has_cases():
   known = {row.name for row in ROWS} | {name for names in SEEN_ELSEWHERE.values() for name in names.split()}
   missing = sorted(api() - known)
-  assert not missing, f"give these a row in tensor_table.py, or a reason in SEEN_ELSEWHERE: {missing}"
+  assert not missing, f"give these a row in generators/tensor_table.py, or a reason in SEEN_ELSEWHERE: {missing}"
   assert len({row.name for row in ROWS}) >= 150
 
 def test_random_programs_draw_every_row():

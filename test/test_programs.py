@@ -4,15 +4,15 @@
 How near is near: both compute in float32, where sums in another order differ by some 1e-7, and training amplifies
 differences. Six programs stay within 1e-6 of their twins. NEAR has the others. One is a transformer whose keys have a
 bias: its gradient is zero, and Adam makes steps of the rounding errors (7e-6). Two networks play against each other
-(2e-5). cifar_resnet has relu between batchnorms (2e-4; PyTorch with one thread is 1e-4 from itself with two). Learning rates are chosen so that it stays so: with thrice the
-rate PyTorch's losses of cifar_resnet differ by 1e-3.
+(2e-5). cifar_resnet has relu between batchnorms (2e-4; PyTorch with one thread is 1e-4 from itself with two). Learning
+rates are chosen so that it stays so: with thrice the rate PyTorch's losses of cifar_resnet differ by 1e-3.
 """
 from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
 import pytest
-from mutations import cases
+from formats.mutations import cases
 
 from test.golden.make_programs import FILE, STEPS, losses
 from tinyhw.device import Device

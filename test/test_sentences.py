@@ -38,4 +38,5 @@ def test_notes_of_parameters_and_rows_in_columns() -> None:
 
 def test_docstrings() -> None:
   text = 'def f():\n  """Do this. Then that.\n\n      code that is no sentence\n\n  More.\n  """\n'
-  assert [(s.line, s.text) for s in sentences.of_python("x", text)] == [(2, "Do this."), (2, "Then that."), (6, "More.")]
+  assert [(s.line, s.text) for s in sentences.of_python("x", text)] == [(2, "Do this."), (2, "Then that."),
+                                                                        (6, "More.")]

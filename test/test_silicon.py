@@ -15,17 +15,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import silicon_calls as calls
-import silicon_capture as capture
-import silicon_frame as frame
-import silicon_launch as launch
-import silicon_numbers as numbers
-import silicon_programs as programs
-import silicon_system as system
-from nvidia_box import code
-from sass_warps import scheduled
-from silicon_bars import BARS, COLD, PRODUCT, WARM, Bar, bars, by_unit
-from silicon_frame import ASKED, Absent, KernelLog, Notes, Result, Step, answer, as_json, ask_all, line, show
+from card import calls as calls
+from card import capture as capture
+from card import frame as frame
+from card import launch as launch
+from card import numbers as numbers
+from card import programs as programs
+from card import system as system
+from nvidia.box import code
+from nvidia.warps import scheduled
+from card.bars import BARS, COLD, PRODUCT, WARM, Bar, bars, by_unit
+from card.frame import ASKED, Absent, KernelLog, Notes, Result, Step, answer, as_json, ask_all, line, show
 
 from tinyhw.autogen.nvidia import qmd
 from tinyhw.config import CACHE, Context
@@ -362,7 +362,8 @@ def test_mappings_are_read_in_pieces() -> None:
 def test_calls_of_the_c_library_are_followed() -> None:
   """In a process of its own, whose code is changed: what a call answers comes back, and its errors do."""
   program = f"import sys; sys.path[:0] = [{str(ROOT / 'test/support')!r}, {str(ROOT)!r}]\n" + """
-import ctypes, fcntl, os, sys, termios, silicon_calls
+import ctypes, fcntl, os, sys, termios
+from card import calls as silicon_calls
 def disturb(frame, event, argument):  # what the interpreter may do between any two lines
   try: os.stat("/no such file")
   except FileNotFoundError: pass

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import symbolic_programs
+from generators import symbolic_programs
 
 from test.helpers import HOME, on
 from tinyhw.capture.jit import TinyJit

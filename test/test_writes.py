@@ -11,7 +11,7 @@ import pytest
 from test.helpers import HOME, on
 
 pytest.importorskip("torch", reason="PyTorch says what the programs give")
-import write_programs
+from generators import write_programs
 
 PROGRAMS = 200
 SEED = int(time.time() // 86400) * 100_000 + 50_000   # of today, and not that of the nightly campaign; a failure prints

@@ -1,5 +1,5 @@
-"""Random programs with gathers, crops, writes by index and gradients (test/support/gather_programs.py), compared with
-NumPy.
+"""Random programs with gathers, crops, writes by index and gradients (test/support/generators/gather_programs.py),
+compared with NumPy.
 
   python3 test/campaigns/gathers.py --programs 20000 --seed 1 --device "CPU AVX2"
 
@@ -25,7 +25,7 @@ def environment(device: str) -> dict[str, str]:
 
 def campaign(programs: int, seed: int) -> tuple[int, int, int]:
   """Run programs from a seed on. How many were wrong, ended in an InternalError, or in another error."""
-  import gather_programs
+  from generators import gather_programs
   from tinyhw.errors import InternalError
   def outcome(program: gather_programs.Program) -> str:
     try: found = gather_programs.wrong(program, gather_programs.run(program))

@@ -3,10 +3,10 @@ TinyJit, and replayed.
 
     python3 test/campaigns/symbolic.py --programs 20000 --seed 1
 
-Programs are made by test/support/symbolic_programs.py. Each that is wrong, or ends in a fault of tinyhw, is printed
-with its seed; one is for each reason to refuse. The last lines have the counts. The exit status is 1 if a program was
-wrong or a fault, or if more than 3 % were refused. --jobs: processes that share the work. Seeds count up from --seed.
-SPEC=2 in the environment verifies all kernels, too, down to each index.
+Programs are made by test/support/generators/symbolic_programs.py. Each that is wrong, or ends in a fault of tinyhw, is
+printed with its seed; one is for each reason to refuse. The last lines have the counts. The exit status is 1 if a
+program was wrong or a fault, or if more than 3 % were refused. --jobs: processes that share the work. Seeds count up
+from --seed. SPEC=2 in the environment verifies all kernels, too, down to each index.
 """
 from __future__ import annotations
 import argparse
@@ -24,7 +24,7 @@ PART = 50           # programs that a process is given at once
 
 def part(first: int, count: int) -> list[tuple[int, str, str, str]]:
   """(seed, kind, why, message) of each program from a seed on that is not the same."""
-  import symbolic_programs
+  from generators import symbolic_programs
   found = [(seed, symbolic_programs.check(symbolic_programs.make(seed))) for seed in range(first, first + count)]
   return [(seed, outcome.kind, outcome.why, outcome.message) for seed, outcome in found if outcome.kind != "same"]
 

@@ -6,8 +6,9 @@ interval.
 
 cold: processes without a disk cache, in each six threads that run programs of all public families at once, from the
 first kernel on. Each program knows its result (threads_families.py). races: reads and writes of tensors, own ones and
-shared ones, while another thread captures and replays TinyJits. interrupts: at distinct bytecodes of first compile, write, capture and replay (interrupts.py). Prints a line
-for each part; the exit status is 1 if anything was wrong. --seed moves the sample on.
+shared ones, while another thread captures and replays TinyJits. interrupts: at distinct bytecodes of first compile,
+write, capture and replay (interrupts.py). Prints a line for each part; the exit status is 1 if anything was wrong.
+--seed moves the sample on.
 """
 from __future__ import annotations
 import argparse

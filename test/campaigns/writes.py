@@ -1,5 +1,5 @@
-"""Random programs of in-place writes, views and gradients (test/support/write_programs.py), compared with PyTorch,
-which has to be installed.
+"""Random programs of in-place writes, views and gradients (test/support/generators/write_programs.py), compared with
+PyTorch, which has to be installed.
 
   python3 test/campaigns/writes.py --programs 20000 --seed 1 --device "CPU AVX2"
 
@@ -19,7 +19,7 @@ from gathers import environment   # beside this file; it lets the support folder
 
 def campaign(programs: int, seed: int) -> Counter[str]:
   """Run programs from a seed on: how many of them were what."""
-  import write_programs
+  from generators import write_programs
   counts: Counter[str] = Counter(same=0, refused=0, wrong=0)
   for number in range(seed, seed + programs):
     program = write_programs.make(number)

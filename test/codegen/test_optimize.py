@@ -3,7 +3,7 @@ from dataclasses import replace
 import random
 
 import pytest
-import tensor_programs
+from generators import tensor_programs
 
 from test.codegen.kernels import ALL_TARGETS, AVX2, agree, axis, check
 from tinyhw.codegen.optimize import optimize, with_opts

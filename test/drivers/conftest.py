@@ -1,10 +1,10 @@
-"""The stand-in computer of test/support/amd_box.py in place of this one, and devices on it; self-tests of virtual
+"""The stand-in computer of test/support/amd/box.py in place of this one, and devices on it; self-tests of virtual
 GPUs."""
 from collections.abc import Iterator
 
 import pytest
-from amd_box import AMDBox, Opener
-from gpu_selftest import Tried, trying
+from amd.box import AMDBox, Opener
+from gpu.selftest import Tried, trying
 
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd

@@ -3,7 +3,7 @@ import ctypes
 from array import array
 
 import pytest
-from program_builder import Builder, add, i32
+from generators.program_builder import Builder, add, i32
 
 from tinyhw.codegen.render import compile_source
 from tinyhw.device import Buffer, Device, Launch

@@ -1,7 +1,7 @@
 """Edge cases of activations: far tails, infinities, zeros of both signs, integers, gradients at kinks."""
 from math import inf, nan
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError

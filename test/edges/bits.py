@@ -1,6 +1,6 @@
 """Edge cases of bit operations: signs, widths, bools, shifts by more than the number of bits, floats, which are
 refused."""
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import DTypeError, ShapeError

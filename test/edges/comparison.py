@@ -2,7 +2,7 @@
 outside of a type's range, ties."""
 from math import inf, nan
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError

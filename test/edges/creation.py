@@ -1,7 +1,7 @@
 """Tensors made from numbers alone, and from memory."""
 from math import inf, nan
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, ShapeError

@@ -1,6 +1,6 @@
 """Edge cases of qr, svd and keccak: no elements, one column, zeros, ranks below the size, scales, messages of about one
 block."""
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError

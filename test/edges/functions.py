@@ -2,7 +2,7 @@
 floats."""
 from math import inf, nan, pi
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ShapeError

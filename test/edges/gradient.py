@@ -2,7 +2,7 @@
 gradients of gradients."""
 from math import nan
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, GradientError, ShapeError

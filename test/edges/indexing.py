@@ -1,7 +1,7 @@
 """Reads and writes of parts by indices; selection by masks and conditions."""
 from math import inf, nan
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, IndexingError, IndexRangeError, ShapeError

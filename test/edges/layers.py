@@ -2,7 +2,7 @@
 not fit."""
 from math import tanh
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, ShapeError

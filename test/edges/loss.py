@@ -1,7 +1,7 @@
 """Edge cases of losses: certain predictions, ignored classes, reductions, weights, smoothing."""
 from math import inf, log, nan
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, ShapeError

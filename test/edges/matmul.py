@@ -1,7 +1,7 @@
 """Edge cases of products of matrices: no elements, vectors, broadcast batches, types, formulas, masks."""
 from math import inf, nan
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, ShapeError

@@ -1,6 +1,6 @@
 """Edge cases of optimizers: gradients of zero, weights of zero, momentum in the second step, decay, training mode,
 wrong parameters."""
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, GradientError, IndexRangeError

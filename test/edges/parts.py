@@ -1,7 +1,7 @@
 """Parts of tensors, joined tensors, repeated tensors, and padding."""
 from math import inf, nan
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError

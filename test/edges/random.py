@@ -1,5 +1,5 @@
 """Random tensors: shapes, types, seeds and bounds; values are the same on all devices."""
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError

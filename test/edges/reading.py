@@ -1,7 +1,7 @@
 """The attributes of a tensor in Python: its sizes, its elements, its device, its graph."""
 from math import inf, nan
 
-from edge_cases import Case, raises
+from generators.edge_cases import Case, raises
 
 from tinyhw.errors import DTypeError, IndexRangeError, ShapeError, UnknownValueError
 

@@ -1,7 +1,7 @@
 """Edge cases of cumulative reductions: no elements, shape (), ties, NaN, long axes, the types of the accumulator."""
 from math import inf, nan
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import IndexRangeError

@@ -1,5 +1,5 @@
 """Other shapes and orders of the same elements."""
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, IndexRangeError, ShapeError

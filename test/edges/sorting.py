@@ -1,7 +1,7 @@
 """Sorting: ties keep their order, NaN is the largest, no elements give no elements."""
 from math import inf, nan
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, IndexRangeError

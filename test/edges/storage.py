@@ -1,7 +1,7 @@
 """Storage, devices, and the gradients that remain."""
 from math import inf, nan
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, GradientError, IndexRangeError, ShapeError

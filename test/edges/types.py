@@ -1,7 +1,7 @@
 """Types of elements: the type of a new tensor, casts and their roundings, the bits of one type as another."""
 from math import inf, nan
 
-from edge_cases import Case, like, raises
+from generators.edge_cases import Case, like, raises
 
 from tinyhw import dtypes
 from tinyhw.errors import DTypeError, ShapeError

@@ -1,4 +1,4 @@
-"""Kernels of the engine, one of each kind, with data. mutations.py damages them.
+"""Kernels of the engine, one of each kind, with data. formats/mutations.py damages them.
 
 Tensor programs are scheduled, optimised and compiled as usual.
 """

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from mutations import cases as many
+from formats.mutations import cases as many
 
 from test.emulator.mutation_kernels import Case
 from tinyhw.device import Launch

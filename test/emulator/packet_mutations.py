@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
-from gpu_programs import LANES, code
+from gpu.programs import LANES, code
 
 from test.emulator.mutations import Mutant
 from tinyhw.device import Launch

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from amd_kernels import Kernel
-from gpu_programs import done_in_order, noticed, works
+from amd.kernels import Kernel
+from gpu.programs import done_in_order, noticed, works
 
 from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS, Context
 from tinyhw.device import Launch

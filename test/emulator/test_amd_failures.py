@@ -2,13 +2,13 @@
 mid-run.
 
 The error says which call failed, why, and what to do. Earlier and later requests are not harmed. The device goes on, or
-is lost, says so, and opens again. The virtual kernel counts the resources that are left (test/support/gpu_failures.py).
+is lost, says so, and opens again. The virtual kernel counts the resources that are left (test/support/gpu/failures.py).
 """
 import errno
 
 import pytest
-from gpu_failures import Vendor, interrupted, opening_fails, running_fails
-from mutations import cases
+from gpu.failures import Vendor, interrupted, opening_fails, running_fails
+from formats.mutations import cases
 
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from gpu_programs import GROUPS, Sums, done_in_order, noticed, works
+from gpu.programs import GROUPS, Sums, done_in_order, noticed, works
 
 from tinyhw.config import Context
 from tinyhw.device import Launch

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from gpu_failures import step
-from gpu_processes import User, Users, end, sharing
-from gpu_programs import GROUPS, N, Sums, Vectors, code, small_rings, texts
-from mutations import cases
+from gpu.failures import step
+from gpu.processes import User, Users, end, sharing
+from gpu.programs import GROUPS, N, Sums, Vectors, code, small_rings, texts
+from formats.mutations import cases
 
 from tinyhw import Device, Tensor, emulator
 from tinyhw.config import Context

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import pytest
-from mutations import cases
+from formats.mutations import cases
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples/digits.py"

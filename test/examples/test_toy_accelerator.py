@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensor_programs
+from generators import tensor_programs
 
 import examples.toy_accelerator  # noqa: F401  # registers the device
 from examples.toy_accelerator import driver, target

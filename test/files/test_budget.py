@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gguf_files import text, write
-from mutations import use
-from onnx_writer import field, function, graph, model, node, value_info
-from torch_files import stream_file, tar_file, zip_file
+from formats.gguf_files import text, write
+from formats.mutations import use
+from formats.onnx_writer import field, function, graph, model, node, value_info
+from formats.torch_files import stream_file, tar_file, zip_file
 
 from tinyhw import Context, Tensor
 

@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from mutations import mutations
+from formats.mutations import mutations
 
 from tinyhw.errors import FetchError
 from tinyhw.files import unpack

@@ -16,8 +16,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from amd_golden import ARCHS, GOLDEN
-from amd_oracle import assemble_all
+from amd.golden import ARCHS, GOLDEN
+from amd.oracle import assemble_all
 
 from tinyhw.errors import TinyError
 from tinyhw.isa.amd.asm import syntax

@@ -16,7 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from amd_box import AMDBox
+from amd.box import AMDBox
 
 from tinyhw.autogen.amd import gc, pm4
 from tinyhw.device import Launch

@@ -1,4 +1,4 @@
-"""Writes amd_listing.txt beside it: the listing of one kernel in assembly (test/support/amd_listed.py) for each
+"""Writes amd_listing.txt beside it: the listing of one kernel in assembly (test/support/amd/listed.py) for each
 generation. Run by hand, when what makes listings changes; review the diff.
 
   python3 test/golden/make_amd_listing.py
@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from amd_listed import ARCHS, listed
+from amd.listed import ARCHS, listed
 
 HERE = Path(__file__).resolve().parent
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent.parent)]
-from amd_llvm import WORDS, checksums, inputs  # noqa: E402
+from amd.llvm import WORDS, checksums, inputs  # noqa: E402
 
 SOURCE = HERE / "amd_llvm.c"
 # True16 registers and bitop3 are what the assembler does not know yet

@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from gguf_files import random_blocks
+from formats.gguf_files import random_blocks
 
 from tinyhw.llm.blocks import TYPES
 

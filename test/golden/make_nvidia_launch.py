@@ -15,7 +15,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from nvidia_box import Note
+from nvidia.box import Note
 
 from tinyhw.autogen.nvidia import methods, qmd
 from tinyhw.config import Context

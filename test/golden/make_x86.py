@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from x86_random import random_instruction
+from x86.random import random_instruction
 
 from tinyhw.errors import TinyError
 from tinyhw.isa.x86.asm import syntax

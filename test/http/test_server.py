@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from mutations import cases, mutations
+from formats.mutations import cases, mutations
 
 from tinyhw.errors import ConfigError
 from tinyhw.http import server as http_server

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from gguf_models import CONTEXT, DIM, HEADS, HIDDEN, KV_HEADS, VOCAB, Model
+from formats.gguf_models import CONTEXT, DIM, HEADS, HIDDEN, KV_HEADS, VOCAB, Model
 
 from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.llm.arch import ARCHITECTURES, Scaling, TransformerConfig, config_of, frequencies

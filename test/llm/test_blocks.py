@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gguf_files import DECODERS, decoded, random_blocks
+from formats.gguf_files import DECODERS, decoded, random_blocks
 
 from tinyhw import Tensor, dtypes
 from tinyhw.errors import ArgumentError, FileFormatError, ShapeError

@@ -1,7 +1,7 @@
 """Chat templates: the text of each format, texts that users cannot write, and tinygrad's fallback."""
 import pytest
-from tinygrad_llm import tinygrad_llm
-from vocabularies import SPELLING
+from formats.tinygrad_llm import tinygrad_llm
+from formats.vocabularies import SPELLING
 
 from tinyhw.errors import ArgumentError
 from tinyhw.llm.chat import FORMATS, FallbackTemplate

@@ -2,7 +2,7 @@
 import io
 
 import pytest
-from gguf_models import TOKENIZER, VOCAB, Model
+from formats.gguf_models import TOKENIZER, VOCAB, Model
 
 from test.helpers import ENGINES, on
 from tinyhw import Tensor

@@ -3,8 +3,8 @@ import struct
 from typing import Any
 
 import pytest
-from gguf_files import decoded, random_blocks, text, value, write
-from mutations import fuzz
+from formats.gguf_files import decoded, random_blocks, text, value, write
+from formats.mutations import fuzz
 
 from tinyhw import Tensor, dtypes
 from tinyhw.errors import ArgumentError, FileFormatError, MissingFileError

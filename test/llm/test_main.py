@@ -7,7 +7,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from gguf_models import TOKENIZER, Model
+from formats.gguf_models import TOKENIZER, Model
 
 from tinyhw import Device
 from tinyhw.errors import TinyError

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gguf_models import CONTEXT, DIM, EPS, F16, HEADS, HIDDEN, KV_HEADS, Q8_0, TOKENIZER, VOCAB, Model, stored
-from mutations import fuzz
-from tinygrad_llm import tinygrad_llm
+from formats.gguf_models import CONTEXT, DIM, EPS, F16, HEADS, HIDDEN, KV_HEADS, Q8_0, TOKENIZER, VOCAB, Model, stored
+from formats.mutations import fuzz
+from formats.tinygrad_llm import tinygrad_llm
 
 from test.helpers import ENGINES, on
 from tinyhw import GlobalCounters, Tensor, dtypes

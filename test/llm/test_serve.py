@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
-from gguf_models import TOKENIZER, Model
+from formats.gguf_models import TOKENIZER, Model
 
 from test.helpers import ENGINES, on
 from tinyhw import Tensor, dtypes

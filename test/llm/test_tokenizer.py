@@ -3,8 +3,8 @@ import random
 
 import pytest
 from hypothesis import given, strategies
-from tinygrad_llm import tinygrad_llm
-from vocabularies import TEXT, learned, metadata
+from formats.tinygrad_llm import tinygrad_llm
+from formats.vocabularies import TEXT, learned, metadata
 
 from tinyhw.errors import ArgumentError, FileFormatError, IndexRangeError
 from tinyhw.llm.tokenizer import SimpleTokenizer, merged

@@ -1,7 +1,7 @@
 """Parameters, in blocks and plain: all elements, some rows, and random parameters without a file."""
 import numpy as np
 import pytest
-from gguf_files import decoded, random_blocks
+from formats.gguf_files import decoded, random_blocks
 
 from tinyhw import Tensor
 from tinyhw.errors import FileFormatError

@@ -2,7 +2,7 @@
 from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
-from invented import cisc, inputs, lanes, matmul_loop, random_function, run as execute
+from generators.invented import cisc, inputs, lanes, matmul_loop, random_function, run as execute
 
 from tinyhw.config import Context
 from tinyhw.errors import AllocationError

@@ -3,7 +3,7 @@ import io
 import re
 import zipfile
 
-from mutations import fuzz, survives, use
+from formats.mutations import fuzz, survives, use
 import numpy as np
 import pytest
 

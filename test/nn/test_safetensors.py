@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from mutations import fuzz, use
+from formats.mutations import fuzz, use
 import numpy as np
 import pytest
 

@@ -5,7 +5,7 @@ import io
 import lzma
 import tarfile
 
-from mutations import fuzz, survives, use
+from formats.mutations import fuzz, survives, use
 import pytest
 
 from tinyhw import Tensor

@@ -6,10 +6,10 @@ import re
 import struct
 import zipfile
 
-from mutations import cases, fuzz, survives, use
+from formats.mutations import cases, fuzz, survives, use
 import numpy as np
 import pytest
-from torch_files import (
+from formats.torch_files import (
   ITEMSIZES, Built, Global, Reduced, Referred, Stored, ordered, pickled, stream_file, tar_file, tensor, zip_file)
 
 from tinyhw import Tensor, dtypes, nn

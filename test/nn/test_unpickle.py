@@ -4,7 +4,7 @@ import pickle
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mutations import cases, mutations, survives
+from formats.mutations import cases, mutations, survives
 import pytest
 
 from tinyhw import Tensor

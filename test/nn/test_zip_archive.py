@@ -4,7 +4,7 @@ import struct
 import zipfile
 import zlib
 
-from mutations import fuzz, survives, use
+from formats.mutations import fuzz, survives, use
 import pytest
 
 from tinyhw import Tensor

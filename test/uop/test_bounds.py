@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given, strategies as st
 
-from expressions import condition, integer, random_point, value_at, variables
+from generators.expressions import condition, integer, random_point, value_at, variables
 from tinyhw.codegen.math.division import reciprocal
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops

@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 
-from expressions import value_at
+from generators.expressions import value_at
 from tinyhw import trace
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, SymbolicError, UnknownValueError, VerifyError

@@ -1,5 +1,5 @@
 """Properties of a Program: offsets of local arrays, lanes, order of arguments. Programs print and parse."""
-from program_builder import Builder, i32, workgroups
+from generators.program_builder import Builder, i32, workgroups
 
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import NamedTuple
 
 import pytest
-from program_builder import RandomProgram, add, gather, matmul, pad, softmax, workgroups
+from generators.program_builder import RandomProgram, add, gather, matmul, pad, softmax, workgroups
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ParseError

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from program_builder import (
+from generators.program_builder import (
   Builder, RandomProgram, broadcast, convert, convert_to_all, i32, memory_for, named, same_memory, softmax, workgroups)
 
 from tinyhw.codegen.render.c import literal, render

@@ -1,6 +1,6 @@
 """Code from source, for the devices that take it."""
 import pytest
-from program_builder import add, pad
+from generators.program_builder import add, pad
 
 from tinyhw.codegen.render import compile_source, render
 from tinyhw.errors import CompileError

@@ -2,7 +2,7 @@
 
 The texts below are golden: look at a difference, then copy the new text.
 """
-from program_builder import Builder, RandomProgram, i32, matmul, pad, workgroups
+from generators.program_builder import Builder, RandomProgram, i32, matmul, pad, workgroups
 
 from tinyhw.codegen.render.pseudo import render
 from tinyhw.uop.ops import UOp

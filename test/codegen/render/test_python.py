@@ -1,7 +1,7 @@
 """Python source computes exactly the same as the interpreter."""
 
 import pytest
-from program_builder import (
+from generators.program_builder import (
   Builder, RandomProgram, convert_to_all, i32, matmul, memory_for, named, same_memory, softmax, vectorize, workgroups)
 
 from tinyhw import arithmetic

@@ -1,6 +1,6 @@
 """The renderers accept all operations in the capabilities of the source devices."""
 import pytest
-from program_builder import ARITY, Builder, add
+from generators.program_builder import ARITY, Builder, add
 
 from tinyhw.codegen.render import render
 from tinyhw.codegen.render.targets import capabilities, compile

@@ -1,7 +1,7 @@
 """AQL queues: the descriptor, packets that hold PM4, pointers in packets."""
 import ctypes
 
-from amd_box import Opener
+from amd.box import Opener
 
 from tinyhw.autogen.amd import hsa, kfd_ioctl, pm4
 from tinyhw.drivers.amd.aql import AQL_RING_BYTES, AqlQueue

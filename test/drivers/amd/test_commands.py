@@ -1,6 +1,6 @@
 """Lists of PM4: what surrounds kernels, what only one die does, and registers."""
 import pytest
-from amd_box import AMDBox
+from amd.box import AMDBox
 
 from tinyhw.autogen.amd import pm4
 from tinyhw.drivers.amd import topology

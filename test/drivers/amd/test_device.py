@@ -2,7 +2,7 @@
 or lost."""
 
 import pytest
-from amd_box import AMDBox, Opener, code
+from amd.box import AMDBox, Opener, code
 
 from tinyhw.device import Launch
 from tinyhw.drivers.amd.device import AMDDevice

@@ -2,7 +2,7 @@
 import errno
 
 import pytest
-from amd_box import AMDBox
+from amd.box import AMDBox
 
 from tinyhw.drivers.amd import kfd, topology
 from tinyhw.drivers.amd.events import Events, HardwareFault, MemoryFault

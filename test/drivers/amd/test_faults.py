@@ -1,5 +1,5 @@
 """Faults in words."""
-from amd_box import Opener
+from amd.box import Opener
 
 from tinyhw.drivers.amd import faults
 from tinyhw.drivers.amd.events import HardwareFault, MemoryFault

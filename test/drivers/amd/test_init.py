@@ -3,7 +3,7 @@ import errno
 import sys
 
 import pytest
-from amd_box import AMDBox
+from amd.box import AMDBox
 
 from tinyhw.device import Device
 from tinyhw.drivers import amd

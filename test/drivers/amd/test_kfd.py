@@ -2,7 +2,7 @@
 import errno
 
 import pytest
-from amd_box import AMDBox
+from amd.box import AMDBox
 
 from tinyhw.autogen.amd import kfd_ioctl
 from tinyhw.drivers.amd import kfd, topology

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from amd_box import AMDBox, Opener, arguments, code
+from amd.box import AMDBox, Opener, arguments, code
 
 from tinyhw.device import Launch
 from tinyhw.drivers.amd import topology

@@ -5,7 +5,7 @@ import errno
 from typing import Any
 
 import pytest
-from amd_box import AMDBox, Opener
+from amd.box import AMDBox, Opener
 
 from tinyhw.autogen.amd import kfd_ioctl, pm4
 from tinyhw.drivers import amd

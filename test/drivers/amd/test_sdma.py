@@ -1,6 +1,6 @@
 """The copy engine: packets of copies, waits and signals; pointers in bytes; the end of the ring."""
 import pytest
-from amd_box import Opener
+from amd.box import Opener
 
 from tinyhw.drivers.amd import sdma as copies
 from tinyhw.drivers.amd.queue import READ_POINTER, RING_BYTES, WRITE_POINTER

@@ -2,7 +2,7 @@
 import errno
 
 import pytest
-from amd_box import TOPOLOGY, AMDBox
+from amd.box import TOPOLOGY, AMDBox
 
 from tinyhw.config import Context
 from tinyhw.drivers.amd import topology

@@ -4,8 +4,8 @@ import threading
 from typing import Any
 
 import pytest
-from amd_box import AMDBox, Opener, code
-from gpu_seen import FEW, Seen, seeing
+from amd.box import AMDBox, Opener, code
+from gpu.seen import FEW, Seen, seeing
 
 from tinyhw.config import Context
 from tinyhw.device import Buffer, Device, Launch

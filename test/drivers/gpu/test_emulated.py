@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_programs import DUTIES, GROUPS, N, Vectors, goes_round_its_rings, small_rings, works
+from gpu.programs import DUTIES, GROUPS, N, Vectors, goes_round_its_rings, small_rings, works
 
 from tinyhw import Tensor, TinyJit, emulator
 from tinyhw.config import Context

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from gpu_programs import DUTIES
+from gpu.programs import DUTIES
 
 from tinyhw.device import Device
 from tinyhw.drivers.gpu.device import GpuDevice
@@ -32,7 +32,7 @@ def test_a_device(device: GpuDevice, duty: Callable[[GpuDevice], None]) -> None:
 
 ASTRAY = """
 import sys
-from gpu_programs import Vectors
+from gpu.programs import Vectors
 from tinyhw.device import Device, Launch
 v = Vectors(Device[sys.argv[1]])
 class Beyond: address = 0x100000

@@ -3,7 +3,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from gpu_seen import FEW, KINDS, Seen, seeing
+from gpu.seen import FEW, KINDS, Seen, seeing
 
 from tinyhw.device import Launch
 from tinyhw.drivers.gpu import launch

@@ -3,7 +3,7 @@ import ctypes
 import errno
 
 import pytest
-from amd_box import AMDBox, Opener
+from amd.box import AMDBox, Opener
 
 from tinyhw.device import Buffer, BufferOptions, Device
 from tinyhw.drivers import amd

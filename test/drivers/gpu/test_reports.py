@@ -2,7 +2,7 @@
 import re
 
 import pytest
-from amd_box import Opener, code
+from amd.box import Opener, code
 
 from tinyhw.device import Buffer, Device, Launch
 from tinyhw.drivers.gpu import reports

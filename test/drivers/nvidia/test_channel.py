@@ -1,6 +1,6 @@
 """Channels: rings that wrap and fill up, long lists of commands, reports."""
 import pytest
-from nvidia_box import Note, argument, code
+from nvidia.box import Note, argument, code
 
 from tinyhw.autogen.nvidia.rm import CONTEXT_SHARE, flags
 from tinyhw.device import Launch

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fake_cuda import static_bytes
-from nvidia_box import KINDS, code
-from sass_oracle import INSTALLED
+from nvidia.fake_cuda import static_bytes
+from nvidia.box import KINDS, code
+from nvidia.oracle import INSTALLED
 
 from tinyhw.drivers.nvidia.cubin import cubin, exits
 from tinyhw.errors import DeviceError

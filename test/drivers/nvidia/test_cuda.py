@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from fake_cuda import FakeCuda, Loaded
-from nvidia_box import code
+from nvidia.fake_cuda import FakeCuda, Loaded
+from nvidia.box import code
 
 from tinyhw.config import Context
 from tinyhw.device import Device, Launch

@@ -2,7 +2,7 @@
 import struct
 
 import pytest
-from nvidia_box import KINDS, Note, argument, code
+from nvidia.box import KINDS, Note, argument, code
 
 from tinyhw.config import Context
 from tinyhw.device import Launch

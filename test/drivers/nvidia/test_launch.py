@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from nvidia_box import KINDS, code
+from nvidia.box import KINDS, code
 
 from tinyhw.autogen.nvidia import qmd
 from tinyhw.codegen.optimize import optimize

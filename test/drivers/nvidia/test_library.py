@@ -3,7 +3,7 @@ import ctypes
 import errno
 
 import pytest
-from fake_cuda import FakeCuda, Loaded
+from nvidia.fake_cuda import FakeCuda, Loaded
 
 from tinyhw.drivers.nvidia import library
 from tinyhw.drivers.nvidia.library import Failure, Library

@@ -3,8 +3,8 @@ import errno
 import os
 
 import pytest
-from gpu_processes import User
-from nvidia_box import Note, code
+from gpu.processes import User
+from nvidia.box import Note, code
 
 from tinyhw.autogen.nvidia.rm import BRANCHES, Status
 from tinyhw.config import Context

@@ -10,8 +10,8 @@ import zlib
 from pathlib import Path
 
 import pytest
-from amd_kernels import ARGUMENTS, CODE, Box, Kernel
-from amd_llvm import WORDS, checksums, inputs
+from amd.kernels import ARGUMENTS, CODE, Box, Kernel
+from amd.llvm import WORDS, checksums, inputs
 
 from tinyhw.emulator.amd.execute.wave import Workgroup
 from tinyhw.emulator.memory.memory import FlatMemory

@@ -6,7 +6,7 @@ another seed each time.
 """
 from __future__ import annotations
 import pytest
-from mutations import cases
+from formats.mutations import cases
 
 from test.emulator import mutation_kernels, packet_mutations
 from test.emulator.amd.mutations import AMD, DAMAGES, Listing

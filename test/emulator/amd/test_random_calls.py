@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from test.support.virtual_amd import AQL, COMPUTE, PAGE, SDMA, Program
+from test.support.amd.virtual import AQL, COMPUTE, PAGE, SDMA, Program
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.drivers.linux.files import MAP_SHARED, READ_WRITE, map_memory
 from tinyhw.emulator.amd.card.memory import VRAM

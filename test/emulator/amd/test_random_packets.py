@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from test.support.virtual_amd import AQL, COMPUTE, PAGE, SDMA, Program, Ring, kernels, nothing
+from test.support.amd.virtual import AQL, COMPUTE, PAGE, SDMA, Program, Ring, kernels, nothing
 from tinyhw.autogen.amd import hsa
 from tinyhw.emulator.errors import EmulatorError
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from amd_kernels import Box, Kernel
+from amd.kernels import Box, Kernel
 
 from tinyhw.emulator.amd.view import changes, place, show
 from tinyhw.errors import ArgumentError

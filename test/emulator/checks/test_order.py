@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from virtual_amd import COMPUTE, SDMA, Area, Group, Program, kernels, split
+from amd.virtual import COMPUTE, SDMA, Area, Group, Program, kernels, split
 
 from tinyhw.autogen.amd import sdma
 from tinyhw.emulator.amd.card.registers import DispatchRegisters

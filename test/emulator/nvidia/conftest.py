@@ -1,4 +1,4 @@
 """Devices on virtual computers."""
-from nvidia_fixtures import opened
+from nvidia.fixtures import opened
 
 __all__ = ["opened"]

@@ -6,9 +6,9 @@ with another seed each time.
 """
 from __future__ import annotations
 import pytest
-from mutations import cases
-from nvidia_box import code
-from sass_warps import scheduled
+from formats.mutations import cases
+from nvidia.box import code
+from nvidia.warps import scheduled
 
 from test.emulator import packet_mutations
 from test.emulator.mutation_kernels import Case

@@ -1,8 +1,8 @@
-"""The oracle of mutations.py: each rule is broken by its own mistake, and by no other."""
+"""The oracle of formats/mutations.py: each rule is broken by its own mistake, and by no other."""
 from __future__ import annotations
 
 import pytest
-from sass_warps import MEMORY, assembled, block_of, scheduled
+from nvidia.warps import MEMORY, assembled, block_of, scheduled
 
 from test.emulator.mutations import Recorder
 from test.emulator.nvidia.mutations import note

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-import tensor_programs
+from generators import tensor_programs
 
 from tinyhw.arithmetic import elements
 from tinyhw.dtype import dtypes

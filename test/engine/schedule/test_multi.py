@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensor_programs
+from generators import tensor_programs
 
 from test.helpers import HOME, arrays, same
 from tinyhw import Context, Device, GlobalCounters, Tensor, TinyJit, Variable, dtypes, nn

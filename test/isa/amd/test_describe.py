@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from amd_listed import ARCHS as LISTED, listed
+from amd.listed import ARCHS as LISTED, listed
 from test.codegen.kernels import data_for, elementwise
 from test.codegen.products import product
 from test.isa.amd.machine import ARCHS, execute

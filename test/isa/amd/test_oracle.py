@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from amd_golden import vectors
-from amd_oracle import INSTALLED, assemble_all
-from amd_random import random_instruction
+from amd.golden import vectors
+from amd.oracle import INSTALLED, assemble_all
+from amd.random import random_instruction
 from tinyhw.isa.amd.asm.encode import encode
 from tinyhw.isa.amd.asm.syntax import show
 from tinyhw.isa.amd.table.table import table

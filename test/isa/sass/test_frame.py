@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sass_warps import after
+from nvidia.warps import after
 from test.codegen.products import product
 from test.isa.sass.machine import ARCHS, check
 from tinyhw.autogen.nvidia import bank

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from sass_golden import Vector
-from sass_oracle import INSTALLED, disassemble_all
-from sass_random import random_instruction
+from nvidia.golden import Vector
+from nvidia.oracle import INSTALLED, disassemble_all
+from nvidia.random import random_instruction
 from tinyhw.isa.sass.asm.encode import encode
 from tinyhw.isa.sass.asm.syntax import show
 from tinyhw.isa.sass.table.form import GENERATIONS

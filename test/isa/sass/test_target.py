@@ -2,8 +2,8 @@
 disassembler reads as we do."""
 import pytest
 
-from sass_golden import Vector
-from sass_oracle import INSTALLED, disassemble_all
+from nvidia.golden import Vector
+from nvidia.oracle import INSTALLED, disassemble_all
 from test.codegen.kernels import axis
 from test.codegen.products import product
 from test.codegen.random_kernels import Generator

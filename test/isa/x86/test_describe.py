@@ -2,7 +2,7 @@
 from __future__ import annotations
 import pytest
 
-from program_builder import Builder
+from generators.program_builder import Builder
 from tinyhw.dtype import dtypes
 from tinyhw.isa.x86 import target
 from tinyhw.isa.x86.asm.syntax import parse

@@ -1,5 +1,5 @@
 """Every instruction that the processor in Python knows, on the processor that runs the tests
-(test/support/x86_silicon.py).
+(test/support/x86/silicon.py).
 
 So kernels that are executed in Python, and the bytes of the table, have the hardware's semantics. SILICON_CASES: cases
 of each row, 2 by default. Then random kernels, at each level that this processor has.
@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from test.codegen.kernels import data_for, wild
 from test.codegen.random_kernels import Generator
-import x86_kernels
-import x86_lanes
-import x86_silicon
+from x86 import kernels as x86_kernels
+from x86 import lanes as x86_lanes
+from x86 import silicon as x86_silicon
 
 from tinyhw import device
 from tinyhw.arithmetic import to_bytes

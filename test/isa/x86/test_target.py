@@ -3,7 +3,7 @@ Code."""
 from __future__ import annotations
 import random
 
-from program_builder import Builder, add, i32, matmul
+from generators.program_builder import Builder, add, i32, matmul
 import pytest
 
 from tinyhw.dtype import dtypes

@@ -8,7 +8,7 @@ import random
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from invented import Build, cisc, inputs, lanes, matmul_loop, random_function, run
+from generators.invented import Build, cisc, inputs, lanes, matmul_loop, random_function, run
 
 from tinyhw.errors import AllocationError
 from tinyhw.machine.allocate.allocate import Allocator, allocate

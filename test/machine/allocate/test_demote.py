@@ -1,6 +1,6 @@
 """Demoted parameters: stores in the right places, and old contents saved before they are overwritten."""
 from __future__ import annotations
-from invented import Build, cisc, matmul_loop, run
+from generators.invented import Build, cisc, matmul_loop, run
 
 from tinyhw.machine.allocate.demote import demote
 from tinyhw.machine.allocate.spill import Slots

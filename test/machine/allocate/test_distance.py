@@ -1,6 +1,6 @@
 """Distances to the next use."""
 from __future__ import annotations
-from invented import Build, cisc, matmul_loop
+from generators.invented import Build, cisc, matmul_loop
 
 from tinyhw.machine.allocate.distance import FAR, Distances
 from tinyhw.machine.ir.liveness import Liveness

@@ -1,6 +1,6 @@
 """Placement of an edge's copies."""
 from __future__ import annotations
-from invented import Build, cisc
+from generators.invented import Build, cisc
 
 from tinyhw.machine.allocate.allocate import allocate
 from tinyhw.machine.allocate.edges import split

@@ -1,6 +1,6 @@
 """Webs: values that share a register, and values that must not."""
 from __future__ import annotations
-from invented import Build, cisc, matmul_loop
+from generators.invented import Build, cisc, matmul_loop
 
 from tinyhw.machine.allocate.hints import Hints
 from tinyhw.machine.ir.inst import Function

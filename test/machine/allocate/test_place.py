@@ -1,6 +1,6 @@
 """Making room for one instruction moves the right values, and as few as possible."""
 from __future__ import annotations
-from invented import Build, cisc, inputs, lanes, run
+from generators.invented import Build, cisc, inputs, lanes, run
 
 from tinyhw.machine.allocate.allocate import allocate
 from tinyhw.machine.ir.inst import Function

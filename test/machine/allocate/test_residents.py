@@ -1,6 +1,6 @@
 """Values with which a crowded loop starts."""
 from __future__ import annotations
-from invented import cisc, matmul_loop
+from generators.invented import cisc, matmul_loop
 
 from tinyhw.machine.allocate.distance import Distances
 from tinyhw.machine.allocate.residents import Residents

@@ -1,7 +1,7 @@
 """Spilling: pressure ends within the limits, stores are outside of loops if possible, constants are rematerialized."""
 from __future__ import annotations
 from hypothesis import given, settings, strategies as st
-from invented import Build, cisc, inputs, lanes, matmul_loop, random_function, run
+from generators.invented import Build, cisc, inputs, lanes, matmul_loop, random_function, run
 
 import pytest
 

@@ -1,6 +1,6 @@
 """Demands of single instructions, case by case."""
 from __future__ import annotations
-from invented import Build, cisc, lanes
+from generators.invented import Build, cisc, lanes
 
 from tinyhw.machine.ir.constraints import Demands, demands_of, pressure_of, sources_of
 from tinyhw.machine.ir.inst import MInst

@@ -1,7 +1,7 @@
 """Liveness, loops and last uses, against a slow search over paths."""
 from __future__ import annotations
 import pytest
-from invented import Build, cisc, lanes, matmul_loop, random_function
+from generators.invented import Build, cisc, lanes, matmul_loop, random_function
 
 from tinyhw.machine.ir.inst import Function
 from tinyhw.machine.ir.liveness import Flow, Liveness, bits, first_jump, jumps_of

@@ -5,7 +5,7 @@ import random
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from invented import Machine, cisc, lanes
+from generators.invented import Machine, cisc, lanes
 
 from tinyhw.errors import AllocationError
 from tinyhw.machine.ir.inst import Block, Function, MInst, Reg

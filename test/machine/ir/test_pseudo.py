@@ -1,6 +1,6 @@
 """Rows that the machine passes make."""
 from __future__ import annotations
-from invented import Build, cisc
+from generators.invented import Build, cisc
 
 from tinyhw.machine.ir.pseudo import PSEUDO, copy, copy_row, reload_row, spill_row, swap_row
 from tinyhw.machine.passes import run

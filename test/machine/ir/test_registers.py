@@ -2,7 +2,7 @@
 from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
-from invented import cisc, lanes
+from generators.invented import cisc, lanes
 
 from tinyhw.machine.ir.inst import Bank, RegClass
 from tinyhw.machine.ir.registers import BankFile, RegisterFile, View, registers_of, size_of

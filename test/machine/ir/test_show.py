@@ -1,6 +1,6 @@
 """Functions as text."""
 from __future__ import annotations
-from invented import Build, cisc
+from generators.invented import Build, cisc
 
 from tinyhw.machine.ir.inst import MInst
 from tinyhw.machine.ir.pseudo import PARALLEL

@@ -1,6 +1,6 @@
 """Capabilities answer for scalars and vectors."""
 from __future__ import annotations
-from invented import cisc
+from generators.invented import cisc
 
 from tinyhw.dtype import dtypes
 from tinyhw.machine.ir.registers import registers_of

@@ -2,7 +2,7 @@
 from __future__ import annotations
 import pytest
 
-from amd_listed import ARCHS, laid_out, listed
+from amd.listed import ARCHS, laid_out, listed
 from tinyhw.isa.amd.asm.syntax import parse
 from tinyhw.isa.amd.describe import vendor_of
 from tinyhw.isa.amd.table.form import Generation

@@ -1,6 +1,6 @@
 """Bounds of loops that can be computed by hand."""
 from __future__ import annotations
-from invented import Build, cisc, matmul_loop
+from generators.invented import Build, cisc, matmul_loop
 
 from tinyhw.isa.x86.asm.syntax import parse
 from tinyhw.machine.ir.costs import PipeCost

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from invented import cisc, lanes, matmul_loop
+from generators.invented import cisc, lanes, matmul_loop
 
 from tinyhw.config import Context
 from tinyhw.errors import AllocationError

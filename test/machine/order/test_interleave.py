@@ -2,7 +2,7 @@
 results."""
 from __future__ import annotations
 from hypothesis import given, settings, strategies as st
-from invented import Build, cisc, inputs, lanes, random_function, run
+from generators.invented import Build, cisc, inputs, lanes, random_function, run
 
 from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.machine.ir.inst import Function

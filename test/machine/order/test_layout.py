@@ -1,6 +1,6 @@
 """Block order, rotation of loops, and removal of jumps."""
 from __future__ import annotations
-from invented import Build, cisc
+from generators.invented import Build, cisc
 
 from tinyhw.machine.ir.inst import Block, Reg, RegClass
 from tinyhw.machine.order.layout import layout

@@ -2,7 +2,7 @@
 jumps in order."""
 from __future__ import annotations
 from hypothesis import given, settings, strategies as st
-from invented import Build, cisc, inputs, lanes, matmul_loop, random_function, run
+from generators.invented import Build, cisc, inputs, lanes, matmul_loop, random_function, run
 
 from tinyhw.machine.allocate.spill import spill
 from tinyhw.machine.ir.inst import Effect, Function

@@ -2,7 +2,7 @@
 the results of the function."""
 from __future__ import annotations
 from hypothesis import given, settings, strategies as st
-from invented import Build, cisc, inputs, lanes, random_function, run
+from generators.invented import Build, cisc, inputs, lanes, random_function, run
 
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes

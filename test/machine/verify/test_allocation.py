@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from invented import Build, cisc, lanes, matmul_loop, random_function
+from generators.invented import Build, cisc, lanes, matmul_loop, random_function
 
 from tinyhw.errors import AllocationError
 from tinyhw.machine.allocate.allocate import allocate

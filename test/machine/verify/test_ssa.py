@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from invented import Build, cisc, lanes, matmul_loop
+from generators.invented import Build, cisc, lanes, matmul_loop
 
 from tinyhw.errors import AllocationError
 from tinyhw.machine.ir.inst import Reg

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnx_writer import field, tensor, varint
+from formats.onnx_writer import field, tensor, varint
 from tinyhw import dtypes
 from tinyhw.dtype import DType
 from tinyhw.errors import ArgumentError, FileFormatError

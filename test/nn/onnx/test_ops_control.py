@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnx_writer import graph, model, node, value_info
+from formats.onnx_writer import graph, model, node, value_info
 from tinyhw import Tensor
 from tinyhw.errors import TinyError
 from tinyhw.nn.onnx import OnnxRunner

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnx_writer import run
+from formats.onnx_writer import run
 from tinyhw.errors import TinyError
 from tinyhw.nn.onnx import onnx_ops
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnx_writer import run
+from formats.onnx_writer import run
 from tinyhw import Tensor
 from tinyhw.errors import TinyError
 

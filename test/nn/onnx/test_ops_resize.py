@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnx_writer import run
+from formats.onnx_writer import run
 from tinyhw import Tensor
 from tinyhw.errors import TinyError
 from tinyhw.nn.onnx.operator import onnx_ops

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnx_writer import run
+from formats.onnx_writer import run
 from tinyhw.errors import TinyError
 
 F32 = np.float32

@@ -3,7 +3,7 @@ import struct
 
 import pytest
 
-from onnx_writer import field, model, node, tensor, varint
+from formats.onnx_writer import field, model, node, tensor, varint
 from tinyhw.errors import FileFormatError
 from tinyhw.nn.onnx.proto import parse
 

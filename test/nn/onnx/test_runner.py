@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mutations import fuzz
-from onnx_writer import attribute, field, function, graph, model, node, single, tensor, value_info
+from formats.mutations import fuzz
+from formats.onnx_writer import attribute, field, function, graph, model, node, single, tensor, value_info
 from tinyhw import Tensor, TinyJit, dtypes
 from tinyhw.errors import ArgumentError, DTypeError, FileFormatError, MissingFileError, ShapeError
 from tinyhw.helpers import GlobalCounters

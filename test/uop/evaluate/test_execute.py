@@ -1,6 +1,6 @@
 """Kernels and Programs in the interpreter, against NumPy and against their definitions."""
 import pytest
-from program_builder import (Builder, RandomProgram, add, broadcast, convert, gather, i32, lane, matmul, pad,
+from generators.program_builder import (Builder, RandomProgram, add, broadcast, convert, gather, i32, lane, matmul, pad,
                              same_memory, softmax, vectorize,
                              workgroups)
 

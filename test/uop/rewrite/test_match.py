@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from expressions import condition, integer, variables
+from generators.expressions import condition, integer, variables
 from tinyhw.dtype import dtypes
 from tinyhw.errors import PatternError
 from tinyhw.uop.enums import GroupOp, Ops

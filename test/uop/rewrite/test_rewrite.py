@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from expressions import integer, random_point, same, value_at, variables
+from generators.expressions import integer, random_point, same, value_at, variables
 from tinyhw import trace
 from tinyhw.dtype import dtypes
 from tinyhw.errors import PatternError

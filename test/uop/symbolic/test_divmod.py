@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from expressions import value_at
+from generators.expressions import value_at
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, Variable

@@ -4,7 +4,7 @@ import random
 import subprocess
 import sys
 
-from expressions import integer, random_point, value_at, variables
+from generators.expressions import integer, random_point, value_at, variables
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, Variable

@@ -8,7 +8,7 @@ import pytest
 from tinyhw.errors import ShapeError
 from tinyhw.uop.symbolic.shapetracker import ShapeTracker, View
 
-from expressions import value_at
+from generators.expressions import value_at
 
 def test_two_views() -> None:
   """Reshape and permute the two views from the walk-through of test/test_older_names.py back."""

@@ -6,7 +6,7 @@ import random
 from hypothesis import given, settings, strategies as st
 import pytest
 
-from expressions import condition, integer, random_point, same, value_at, variables
+from generators.expressions import condition, integer, random_point, same, value_at, variables
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp, Variable

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from expressions import condition, integer, random_point, same, value_at, variables
+from generators.expressions import condition, integer, random_point, same, value_at, variables
 from tinyhw.uop.ops import UOp, Variable
 from tinyhw.uop.symbolic.symbolic import simplify
 from tinyhw.uop.symbolic.valid import simplify_valid, uop_given_valid

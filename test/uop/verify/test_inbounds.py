@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from program_builder import Builder, gather, i32, pad
+from generators.program_builder import Builder, gather, i32, pad
 from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import Ops

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 
 import pytest
-from program_builder import Builder, RandomProgram, add, gather, i32, matmul, pad, softmax, workgroups
+from generators.program_builder import Builder, RandomProgram, add, gather, i32, matmul, pad, softmax, workgroups
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError

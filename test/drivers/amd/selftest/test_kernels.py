@@ -1,7 +1,7 @@
 """The kernels of the self-test in AMD's words: each step fails, and says what is wrong, where card or driver make a
 mistake."""
 import pytest
-from gpu_selftest import (
+from gpu.selftest import (
   Mistakes, Patch, Tried, altered, each_step, endless, explained, no_waits, nothing_copied, silent)
 
 from tinyhw.drivers.amd import commands, faults, launch

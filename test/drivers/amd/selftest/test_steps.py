@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_selftest import Tried
+from gpu.selftest import Tried
 
 from tinyhw.autogen.amd import sdma
 from tinyhw.drivers.amd.selftest import steps as selftest

@@ -2,7 +2,7 @@
 import time
 
 import pytest
-from amd_box import Opener
+from amd.box import Opener
 
 from tinyhw.drivers.amd.kfd import HOST, VRAM
 from tinyhw.drivers.gpu.queue import SPIN_SECONDS, VIRTUAL_LOOKS

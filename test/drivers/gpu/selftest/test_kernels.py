@@ -6,7 +6,7 @@ import struct
 from typing import Any
 
 import pytest
-from gpu_selftest import VENDORS, Patch, Tried
+from gpu.selftest import VENDORS, Patch, Tried
 
 from tinyhw.drivers.gpu.selftest import kernels as selftest_kernels
 from tinyhw.drivers.gpu.selftest.kernels import Approximation

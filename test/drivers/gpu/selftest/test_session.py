@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from gpu_selftest import VENDORS, Patch, Tried
+from gpu.selftest import VENDORS, Patch, Tried
 
 from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.drivers.nvidia.commands import Commands

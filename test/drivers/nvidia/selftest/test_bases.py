@@ -1,7 +1,7 @@
 """The step that asks for the sum of a base and 32 bits: it passes on a virtual card, and fails where the sign counts,
 or the base does not."""
 import pytest
-from gpu_selftest import Mistakes, Patch, Tried, explained
+from gpu.selftest import Mistakes, Patch, Tried, explained
 
 from tinyhw.drivers.nvidia.selftest import bases as selftest_bases
 from tinyhw.emulator.nvidia.execute.operands import Operands

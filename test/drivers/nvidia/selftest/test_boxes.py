@@ -1,6 +1,6 @@
 """The step that asks TMA for a box: it passes on a virtual card, and says what is wrong where a mistake is put in."""
 import pytest
-from gpu_selftest import Mistakes, Patch, Tried, explained
+from gpu.selftest import Mistakes, Patch, Tried, explained
 
 from tinyhw.drivers.nvidia import launch
 

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fake_cuda import FakeCuda, Loaded
-from gpu_selftest import Tried
+from nvidia.fake_cuda import FakeCuda, Loaded
+from gpu.selftest import Tried
 
 from tinyhw.device import Device
 from tinyhw.drivers.nvidia import cuda

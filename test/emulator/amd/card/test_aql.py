@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from test.support.virtual_amd import (
+from test.support.amd.virtual import (
   AQL, DEVICE_MEMORY, PAGE, SHARED_MEMORY, Group, Program, Ring, add_one, kernels, split)
 from tinyhw.autogen.amd import hsa, pm4
 from tinyhw.emulator.amd.card.registers import DispatchRegisters

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from test.support.virtual_amd import PAGE, SDMA, Program
+from test.support.amd.virtual import PAGE, SDMA, Program
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.drivers.linux.files import MAP_SHARED, READ_WRITE
 from tinyhw.emulator.amd.card.computer import Computer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from test.support.virtual_amd import Group, Program, kernels
+from test.support.amd.virtual import Group, Program, kernels
 from tinyhw.emulator.amd.card import dispatch
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
 from tinyhw.emulator.errors import MissingHazard, PacketError, StrictError

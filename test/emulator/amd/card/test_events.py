@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from test.support.virtual_amd import GTT, PAGE, PUBLIC, Program
+from test.support.amd.virtual import GTT, PAGE, PUBLIC, Program
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.autogen.amd import pm4
 from tinyhw.drivers.linux.files import MAP_SHARED, READ_WRITE

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from test.support.virtual_amd import DEVICE_MEMORY, PAGE, Program
+from test.support.amd.virtual import DEVICE_MEMORY, PAGE, Program
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.emulator.errors import PageFault
 

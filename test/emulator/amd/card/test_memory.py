@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from test.support.virtual_amd import (
+from test.support.amd.virtual import (
   DEVICE_MEMORY, EXECUTABLE, GTT, PAGE, PUBLIC, SHARED_MEMORY, VRAM, WRITABLE, Program)
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.drivers.linux.files import MAP_PRIVATE, MAP_SHARED, READ_WRITE, map_memory

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from test.support.virtual_amd import (
+from test.support.amd.virtual import (
   DEVICE_MEMORY, GTT, PUBLIC, WRITABLE, Area, Group, Program, add_one, kernels, nothing, split,
 )
 from tinyhw.autogen.amd import pm4

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from test.support.virtual_amd import AQL, COMPUTE, DEVICE_MEMORY, PAGE, SDMA, Program, Ring
+from test.support.amd.virtual import AQL, COMPUTE, DEVICE_MEMORY, PAGE, SDMA, Program, Ring
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.autogen.amd import pm4
 from tinyhw.drivers.linux.files import MAP_SHARED, READ_WRITE

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from test.support.virtual_amd import DEVICE_MEMORY, PAGE, SDMA, Program
+from test.support.amd.virtual import DEVICE_MEMORY, PAGE, SDMA, Program
 from tinyhw.autogen.amd import sdma
 from tinyhw.emulator.errors import PacketError, StaleRead
 

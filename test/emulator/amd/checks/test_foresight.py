@@ -3,7 +3,7 @@ another wave."""
 from __future__ import annotations
 
 import pytest
-from amd_kernels import Box, Kernel
+from amd.kernels import Box, Kernel
 
 from tinyhw import Context
 from tinyhw.emulator.amd.checks.foresight import Known, StandIn, foresee, known, tell

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from amd_kernels import Box, Kernel
+from amd.kernels import Box, Kernel
 
 from tinyhw.emulator.errors import MissingHazard
 from tinyhw.isa.amd.table import regs

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from amd_kernels import Box, Kernel
+from amd.kernels import Box, Kernel
 
 from tinyhw.emulator.amd.checks.hazards_scalar import pairs_of
 from tinyhw.emulator.errors import MissingHazard

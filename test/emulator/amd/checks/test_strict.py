@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from amd_kernels import Box, Kernel
+from amd.kernels import Box, Kernel
 
 from tinyhw.emulator.errors import EarlyWrite, MissingWait, OutOfBounds, UninitialisedRead
 from tinyhw.isa.amd.table import regs

@@ -3,7 +3,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from amd_kernels import CODE, Box, Kernel
+from amd.kernels import CODE, Box, Kernel
 
 from tinyhw.device import Launch
 from tinyhw.drivers import amd

@@ -4,7 +4,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from amd_kernels import Box, Kernel, words
+from amd.kernels import Box, Kernel, words
 
 from tinyhw.emulator.amd.execute.arithmetic import Mode, check_mode, meaning_of, reads_result
 from tinyhw.emulator.errors import UnknownInstruction

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from amd_kernels import Box, Kernel, words
+from amd.kernels import Box, Kernel, words
 
 from tinyhw.emulator.amd.execute.control import signed16, wait_limits
 from tinyhw.emulator.errors import StrictError, UnknownInstruction

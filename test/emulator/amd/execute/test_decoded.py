@@ -3,7 +3,7 @@ that is emulated."""
 from __future__ import annotations
 
 import pytest
-from amd_kernels import Kernel
+from amd.kernels import Kernel
 
 from tinyhw.emulator.amd.checks.strict import SCALAR_BASE, SCC
 from tinyhw.emulator.amd.execute import arithmetic, control, lanes, matrix

@@ -3,7 +3,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from amd_kernels import Box, Kernel, words
+from amd.kernels import Box, Kernel, words
 
 from tinyhw.emulator.amd.execute.lanes import dpp_sources
 from tinyhw.emulator.errors import UninitialisedRead, UnknownInstruction

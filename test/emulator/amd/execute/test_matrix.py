@@ -5,7 +5,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from amd_kernels import Box, Kernel, floats, words
+from amd.kernels import Box, Kernel, floats, words
 
 from tinyhw.dtype import decode_float, dtypes
 from tinyhw.emulator.amd.execute.matrix import WIDTHS, Product, operand_places, product_of, result_places

@@ -7,7 +7,7 @@ import pytest
 
 from tinyhw.emulator.amd.execute.transfer import (
   ATOMICS, COMPARE, Element, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run)
-from amd_lanes import Lanes
+from amd.lanes import Lanes
 
 @pytest.mark.parametrize("words,element", [
   ("b32", Element(4)), ("u8", Element(1)), ("i16", Element(2, True)), ("b128", Element(16)),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from amd_kernels import DATA, Box, Kernel, words
+from amd.kernels import DATA, Box, Kernel, words
 
 from tinyhw.emulator.errors import PageFault, StrictError, UnknownInstruction
 from tinyhw.emulator.memory.memory import FlatMemory, Kind, Scope, Unit

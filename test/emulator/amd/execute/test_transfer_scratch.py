@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from amd_kernels import Box, Kernel, words
+from amd.kernels import Box, Kernel, words
 
 from tinyhw.emulator.errors import OutOfBounds
 from tinyhw.isa.amd.table import regs

@@ -5,7 +5,7 @@ import random
 import struct
 
 import pytest
-from amd_kernels import Box, Kernel, floats, words
+from amd.kernels import Box, Kernel, floats, words
 
 from tinyhw.emulator.amd.execute.wave import Status, Workgroup
 from tinyhw.emulator.errors import OutOfBounds, StrictError, UnknownInstruction

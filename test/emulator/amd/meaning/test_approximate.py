@@ -7,7 +7,7 @@ import struct
 from tinyhw.emulator.amd.meaning.approximate import TWO_OVER_PI, approximate, coarse, trig_preop
 from tinyhw.emulator.amd.meaning.numerics import environment
 from tinyhw.emulator.amd.meaning.vector import VECTOR
-from amd_lanes import execute
+from amd.lanes import execute
 
 def f(bits: int) -> float: return float(struct.unpack("<f", struct.pack("<I", bits))[0])
 def single(x: float) -> int: return int(struct.unpack("<I", struct.pack("<f", x))[0])

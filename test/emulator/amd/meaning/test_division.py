@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from amd_lanes import FLOAT32, FLOAT64, values
+from amd.lanes import FLOAT32, FLOAT64, values
 
 from tinyhw.arithmetic import divide, round_float32
 from tinyhw.emulator.amd.meaning.division import DIVISION

@@ -5,8 +5,8 @@ import struct
 from collections.abc import Callable, Sequence
 
 import pytest
-from amd_kernels import Box, Kernel, words
-from amd_lanes import FLOAT16, values
+from amd.kernels import Box, Kernel, words
+from amd.lanes import FLOAT16, values
 
 def half(bits: int) -> float: return float(struct.unpack("<e", struct.pack("<H", bits & 0xffff))[0])
 def bits(x: float) -> int:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from amd_lanes import FLOAT64, INTEGERS, scalar, values
+from amd.lanes import FLOAT64, INTEGERS, scalar, values
 
 from tinyhw.emulator.amd.meaning.scalar import SCALAR, rows
 

@@ -10,7 +10,7 @@ import pytest
 
 from tinyhw.arithmetic import fused_float32
 from tinyhw.emulator.amd.meaning.vector import VECTOR
-from amd_lanes import FLOAT32, FLOAT64, INTEGERS, execute, values
+from amd.lanes import FLOAT32, FLOAT64, INTEGERS, execute, values
 
 MASK = 0xffffffff
 

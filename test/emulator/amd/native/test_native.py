@@ -5,7 +5,7 @@ import random
 from typing import Any
 
 import pytest
-from amd_lanes import FLOAT16, FLOAT32, FLOAT64, INTEGERS, values
+from amd.lanes import FLOAT16, FLOAT32, FLOAT64, INTEGERS, values
 
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
 from tinyhw.emulator.amd.execute.arithmetic import MEANINGS, Computation

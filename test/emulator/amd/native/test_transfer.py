@@ -5,7 +5,7 @@ import random
 import struct
 
 import pytest
-from amd_kernels import Box, Kernel, words
+from amd.kernels import Box, Kernel, words
 
 from tinyhw import Context
 from tinyhw.emulator.amd.execute.arithmetic import Mode, Uses

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 import pytest
-from amd_kernels import Box, Kernel, floats
-from amd_lanes import FLOAT32, INTEGERS, values
+from amd.kernels import Box, Kernel, floats
+from amd.lanes import FLOAT32, INTEGERS, values
 
 from tinyhw import Context
 from tinyhw.emulator.amd.execute.state import Wave

@@ -1,7 +1,7 @@
 """Values of the notation in Python. Wrapping and rounding happen only where their absence would be visible."""
 from __future__ import annotations
 import pytest
-from amd_lanes import execute
+from amd.lanes import execute
 
 from tinyhw.emulator.amd.python.expressions import Expressions, Value
 from tinyhw.emulator.notation import Node, NotationError, parse

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from amd_lanes import FLOAT16, FLOAT32, INTEGERS, execute, values
+from amd.lanes import FLOAT16, FLOAT32, INTEGERS, execute, values
 
 from tinyhw.emulator.amd.meaning.packed import HALF
 from tinyhw.emulator.amd.meaning.vector import VECTOR

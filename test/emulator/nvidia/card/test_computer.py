@@ -4,7 +4,7 @@ import errno
 import os
 
 import pytest
-from gpu_processes import User
+from gpu.processes import User
 
 from tinyhw.autogen.nvidia import methods
 from tinyhw.autogen.nvidia.rm import BRANCHES, ROOT, Status, Version, structures

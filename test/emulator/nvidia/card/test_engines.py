@@ -1,7 +1,7 @@
 """Channels: refusals of engines, semaphores that order them, and every method and flag that the driver could leave out.
 """
 import pytest
-from nvidia_box import Note, argument, code
+from nvidia.box import Note, argument, code
 
 from tinyhw.autogen.nvidia import methods
 from tinyhw.autogen.nvidia.methods import COMPUTE_SUBCHANNEL

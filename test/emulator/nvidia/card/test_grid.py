@@ -1,7 +1,7 @@
 """Launches: every field of a QMD that hardware would misread, or never start, is reported."""
 import pytest
-from nvidia_box import Note, code
-from sass_warps import assembled
+from nvidia.box import Note, code
+from nvidia.warps import assembled
 
 from tinyhw.device import Launch
 from tinyhw.drivers.nvidia import launch as launching

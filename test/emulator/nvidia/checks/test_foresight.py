@@ -4,7 +4,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from sass_warps import ORIGIN, assembled, scheduled
+from nvidia.warps import ORIGIN, assembled, scheduled
 
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.nvidia.checks.foresight import Known, foresee, known, tell

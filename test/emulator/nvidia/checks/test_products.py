@@ -5,8 +5,8 @@ The rules are in test_warpgroup.py.
 from __future__ import annotations
 import pytest
 
-from sass_products import ARRIVE, DONE
-from sass_warps import assembled
+from nvidia.products import ARRIVE, DONE
+from nvidia.warps import assembled
 from tinyhw.emulator.errors import MissingWait
 from tinyhw.emulator.nvidia.checks.foresight import Known, foresee, known
 from tinyhw.emulator.nvidia.checks.products import KnownProducts, Products

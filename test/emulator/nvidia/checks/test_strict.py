@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sass_warps import assembled, block_of
+from nvidia.warps import assembled, block_of
 from test.isa.executed import APART, BUFFERS, CODE
 from test.isa.sass.machine import launch_of
 from tinyhw.codegen.passes import lower

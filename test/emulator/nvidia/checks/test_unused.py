@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import pytest
-from gpu_programs import code
-from sass_warps import ORIGIN, assembled, block_of
+from gpu.programs import code
+from nvidia.warps import ORIGIN, assembled, block_of
 
 from tinyhw.device import Launch
 from tinyhw.drivers import nvidia

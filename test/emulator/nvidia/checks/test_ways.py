@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from sass_warps import ORIGIN, assembled, block_of
+from nvidia.warps import ORIGIN, assembled, block_of
 from tinyhw.emulator.nvidia.checks.ways import is_asynchronous, reachable
 from tinyhw.emulator.nvidia.memory.shared import SharedMemory
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from sass_warps import ORIGIN, assembled, block_of
+from nvidia.warps import ORIGIN, assembled, block_of
 from tinyhw import Context
 from tinyhw.emulator.errors import PageFault, UnknownInstruction
 from tinyhw.emulator.nvidia.execute.block import Block

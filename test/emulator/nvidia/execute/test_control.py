@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from sass_warps import assembled, block_of
+from nvidia.warps import assembled, block_of
 from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.execute.state import LANES
 

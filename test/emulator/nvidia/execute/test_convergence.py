@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from sass_warps import ORIGIN, assembled, block_of
+from nvidia.warps import ORIGIN, assembled, block_of
 from tinyhw.emulator.errors import EmulatorError, Hang, MissingHazard, MissingWait
 from tinyhw.emulator.nvidia.execute.block import Block
 from tinyhw.emulator.nvidia.execute.state import LANES

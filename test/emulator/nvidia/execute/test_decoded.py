@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from sass_warps import ORIGIN, assembled
+from nvidia.warps import ORIGIN, assembled
 from tinyhw.emulator.errors import MissingHazard, OutOfBounds
 from tinyhw.emulator.nvidia.execute.decoded import Decoder, made_ready
 from tinyhw.isa.sass.asm.encode import encode

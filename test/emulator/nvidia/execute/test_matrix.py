@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from sass_warps import after
+from nvidia.warps import after
 from tinyhw.arithmetic import encode_bfloat16, encode_float16
 from tinyhw.dtype import dtypes, fp8_to_float
 from tinyhw.emulator.errors import EmulatorError, UnknownInstruction

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from sass_warps import after, block_of, give, words
+from nvidia.warps import after, block_of, give, words
 from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.execute.operands import Operands, put
 from tinyhw.emulator.nvidia.execute.state import ALL, LANES

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from sass_both import assert_same, run_both
-from sass_warps import after, assembled, block_of, scheduled
+from nvidia.both import assert_same, run_both
+from nvidia.warps import after, assembled, block_of, scheduled
 
 from tinyhw.emulator.errors import MissingWait, StrictError, UninitialisedRead
 from tinyhw.emulator.native import threaded, translate

@@ -1,5 +1,5 @@
 """Warps at their start: the lanes that run. Everything else is garbage and marked as unwritten."""
-from sass_warps import ORIGIN, block_of
+from nvidia.warps import ORIGIN, block_of
 from tinyhw.emulator.nvidia.execute.state import ALL, lanes_of
 
 def test_lanes_of_the_last_warp() -> None:

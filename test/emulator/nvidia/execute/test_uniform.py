@@ -2,7 +2,7 @@
 from __future__ import annotations
 import pytest
 
-from sass_warps import LANES, after, words
+from nvidia.warps import LANES, after, words
 from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
 from tinyhw.emulator.nvidia.execute.state import Warp
 

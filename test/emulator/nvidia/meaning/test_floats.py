@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sass_warps import after, words
+from nvidia.warps import after, words
 from tinyhw import arithmetic
 from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.errors import UnknownInstruction

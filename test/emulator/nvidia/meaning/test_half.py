@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from sass_warps import after
+from nvidia.warps import after
 from tinyhw.arithmetic import from_bytes
 from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.errors import UnknownInstruction

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sass_warps import after, words
+from nvidia.warps import after, words
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.nvidia.execute.state import ALL
 from tinyhw.emulator.nvidia.meaning.numbers import signed

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sass_warps import LANES, MEMORY, assembled, block_of, give
+from nvidia.warps import LANES, MEMORY, assembled, block_of, give
 from tinyhw.emulator.errors import (
   DataRace, MissingHazard, MissingWait, OutOfBounds, PageFault, UninitialisedRead, UnknownInstruction)
 from tinyhw.emulator.nvidia.execute.block import Block

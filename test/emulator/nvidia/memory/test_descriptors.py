@@ -1,9 +1,10 @@
-"""Descriptors of matrices in shared memory, against tiles that are drawn line by line (test/support/sass_products.py).
+"""Descriptors of matrices in shared memory, against tiles that are drawn line by line
+(test/support/nvidia/products.py).
 """
 from __future__ import annotations
 import pytest
 
-from sass_products import tile
+from nvidia.products import tile
 from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.memory.descriptors import Descriptor, descriptor, k_major, mn_major
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 import pytest
 
-from sass_warps import LANES, after
+from nvidia.warps import LANES, after
 from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UninitialisedRead, UnknownInstruction
 
 def pair(n: int) -> int: return n | (n + 1) << 16

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sass_warps import LANES, block_of, scheduled
+from nvidia.warps import LANES, block_of, scheduled
 from tinyhw.emulator.errors import DataRace, EmulatorError, Hang, OutOfBounds, UninitialisedRead, UnknownInstruction
 from tinyhw.emulator.nvidia.execute.block import Block
 from tinyhw.emulator.nvidia.memory.mbarrier import Mbarrier

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from sass_copies import F32, U8, initialise, tensor_map
-from sass_products import fill, numbers, tile, tiles
-from sass_warps import LANES, MEMORY, block_of, scheduled
+from nvidia.copies import F32, U8, initialise, tensor_map
+from nvidia.products import fill, numbers, tile, tiles
+from nvidia.warps import LANES, MEMORY, block_of, scheduled
 from tinyhw.arithmetic import encode_bfloat16
 from tinyhw.emulator.errors import (
   DataRace, EmulatorError, Hang, MissingWait, OutOfBounds, UninitialisedRead, UnknownInstruction)

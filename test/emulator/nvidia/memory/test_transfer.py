@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from sass_warps import LANES, MEMORY, after, assembled, block_of, words
+from nvidia.warps import LANES, MEMORY, after, assembled, block_of, words
 from tinyhw.emulator.errors import DataRace, OutOfBounds, PageFault, StrictError, UninitialisedRead, UnknownInstruction
 
 def addresses(step: int, start: int = MEMORY) -> dict[int, list[int]]:

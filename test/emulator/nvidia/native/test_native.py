@@ -3,8 +3,8 @@ and in those of a guard."""
 from __future__ import annotations
 
 import pytest
-from sass_both import REGISTERS, assert_same, hot
-from sass_warps import scheduled
+from nvidia.both import REGISTERS, assert_same, hot
+from nvidia.warps import scheduled
 
 from tinyhw.emulator.native import threaded
 from tinyhw.emulator.nvidia.native.native import computation, native

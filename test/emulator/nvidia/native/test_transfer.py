@@ -3,8 +3,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from sass_both import assert_same, hot
-from sass_warps import MEMORY, scheduled
+from nvidia.both import assert_same, hot
+from nvidia.warps import MEMORY, scheduled
 
 from tinyhw.emulator.native import threaded
 from tinyhw.emulator.nvidia.native.transfer import transfer_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from sass_both import assert_same, hot, run_both
-from sass_warps import MEMORY, assembled, scheduled
+from nvidia.both import assert_same, hot, run_both
+from nvidia.warps import MEMORY, assembled, scheduled
 from test.codegen.kernels import compare, data_for
 from test.codegen.random_kernels import Generator
 from test.emulator.nvidia.native.test_native import LINES

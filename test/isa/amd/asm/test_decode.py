@@ -5,8 +5,8 @@ import random
 from hypothesis import given, settings, strategies as st
 import pytest
 
-from amd_golden import ARCHS, vectors
-from amd_random import random_instruction
+from amd.golden import ARCHS, vectors
+from amd.random import random_instruction
 from tinyhw.errors import DecodeError
 from tinyhw.isa.amd.asm.decode import decode, decode_all
 from tinyhw.isa.amd.asm.encode import encode

@@ -5,8 +5,8 @@ import random
 from hypothesis import given, settings, strategies as st
 import pytest
 
-from amd_golden import ARCHS, vectors
-from amd_random import random_instruction
+from amd.golden import ARCHS, vectors
+from amd.random import random_instruction
 from tinyhw.errors import ParseError, TinyError
 from tinyhw.isa.amd.asm.syntax import assemble, disassemble, parse, show
 from tinyhw.isa.amd.table import regs

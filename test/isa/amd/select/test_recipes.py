@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from test.isa.amd.machine import ARCHS, execute
-from amd_recipes import BARS, FUNCTIONS, SIDES, Array, computed, truth, worst
+from amd.recipes import BARS, FUNCTIONS, SIDES, Array, computed, truth, worst
 import ulps
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower

@@ -5,8 +5,8 @@ import random
 from hypothesis import given, strategies as st
 import pytest
 
-from sass_golden import vectors
-from sass_random import random_control, random_instruction
+from nvidia.golden import vectors
+from nvidia.random import random_control, random_instruction
 from tinyhw.errors import DecodeError
 from tinyhw.isa.sass.asm.decode import decode, decode_all
 from tinyhw.isa.sass.asm.encode import encode

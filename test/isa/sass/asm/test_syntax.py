@@ -8,8 +8,8 @@ import weakref
 from hypothesis import given, strategies as st
 import pytest
 
-from sass_golden import vectors
-from sass_random import random_control, random_instruction
+from nvidia.golden import vectors
+from nvidia.random import random_control, random_instruction
 from tinyhw.errors import ParseError, TinyError
 from tinyhw.isa.sass.asm import syntax
 from tinyhw.isa.sass.asm.decode import decode

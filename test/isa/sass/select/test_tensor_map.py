@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from sass_copies import tensor_map as written
+from nvidia.copies import tensor_map as written
 from tinyhw.dtype import dtypes
 from tinyhw.emulator.nvidia.memory.tensor_copies import tensor_map as read
 from tinyhw.errors import CompileError

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from sass_golden import vectors
+from nvidia.golden import vectors
 from tinyhw.errors import EncodeError
 from tinyhw.isa.sass.asm.decode import decode
 from tinyhw.isa.sass.table import table as rows_by_key

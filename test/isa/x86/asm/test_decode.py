@@ -9,7 +9,7 @@ from tinyhw.errors import DecodeError
 from tinyhw.isa.x86.asm.decode import decode, decode_all
 from tinyhw.isa.x86.asm.encode import encode
 from tinyhw.isa.x86.table.table import TABLE
-from x86_random import random_instruction
+from x86.random import random_instruction
 
 MNEMONICS = sorted(TABLE.mnemonics())
 

@@ -16,7 +16,7 @@ from tinyhw.isa.x86.asm.syntax import assemble, disassemble, parse_function, sho
 from tinyhw.isa.x86.table import regs
 from tinyhw.isa.x86.table.table import TABLE, assemble as build
 from tinyhw.machine.ir.inst import Function, MInst
-from x86_random import random_instruction
+from x86.random import random_instruction
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "x86_64.txt"
 LLVM_FEATURES = ("avx512f avx512bw avx512dq avx512vl avx512cd avx512vnni avx512bf16 avx512vpopcntdq bmi bmi2 fma f16c "

@@ -10,7 +10,7 @@ from tinyhw.isa.x86.asm.syntax import assemble, assemble_function, disassemble, 
 from tinyhw.isa.x86.table import regs
 from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.inst import Block, MInst, Reg
-from x86_random import random_instruction
+from x86.random import random_instruction
 
 @given(st.sampled_from(sorted(TABLE.mnemonics())), st.integers(0, 1 << 32))
 @settings(derandomize=True, deadline=None, max_examples=200)

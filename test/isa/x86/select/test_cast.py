@@ -1,6 +1,6 @@
 """Conversions and bitcasts between all types, as scalars and in vectors, executed by the processor in Python."""
 import pytest
-import x86_operations
+from x86 import operations as x86_operations
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import LEVELS, capabilities

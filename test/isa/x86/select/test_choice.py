@@ -6,9 +6,9 @@ from collections.abc import Callable
 import math
 import struct
 
-from program_builder import Builder
+from generators.program_builder import Builder
 import pytest
-import x86_kernels
+from x86 import kernels as x86_kernels
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.target import target

@@ -1,4 +1,4 @@
-"""The AVX-512 level, executed by a processor in Python (test/support/x86_machine.py), against uop/evaluate/evaluate.py
+"""The AVX-512 level, executed by a processor in Python (test/support/x86/machine.py), against uop/evaluate/evaluate.py
 and the PYTHON device.
 
 The emitted code is also disassembled by llvm-mc, if present, and compared with our own text.
@@ -10,8 +10,8 @@ import subprocess
 
 import numpy as np
 import pytest
-import tensor_programs
-import x86_kernels
+from generators import tensor_programs
+from x86 import kernels as x86_kernels
 
 from tinyhw import Device, dtypes
 from tinyhw.isa.x86.asm.decode import decode

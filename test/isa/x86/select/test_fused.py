@@ -2,10 +2,10 @@
 from __future__ import annotations
 from collections.abc import Callable
 
-from program_builder import Builder, broadcast
+from generators.program_builder import Builder, broadcast
 import pytest
 from test.isa.x86.select.test_choice import ARCHS, memory, selected
-import x86_kernels
+from x86 import kernels as x86_kernels
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.table import regs

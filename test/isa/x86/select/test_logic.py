@@ -4,10 +4,10 @@ from collections.abc import Callable
 import itertools
 
 import numpy as np
-from program_builder import Builder, broadcast
+from generators.program_builder import Builder, broadcast
 import pytest
 from test.isa.x86.select.test_choice import ARCHS, selected
-import x86_kernels
+from x86 import kernels as x86_kernels
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.target import target

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import struct
 
 import numpy as np
-from program_builder import Builder
+from generators.program_builder import Builder
 import pytest
-import tensor_programs
-import x86_kernels
-import x86_machine
+from generators import tensor_programs
+from x86 import kernels as x86_kernels
+from x86 import machine as x86_machine
 
 from test.helpers import open_engine
 from tinyhw import Device, dtypes

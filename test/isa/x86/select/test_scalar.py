@@ -1,7 +1,7 @@
 """Every operation on scalars in capabilities.py, at the corners of every type. The processor in Python executes
 them."""
 import pytest
-import x86_operations
+from x86 import operations as x86_operations
 
 from tinyhw.dtype import DType
 from tinyhw.isa.x86.capabilities import LEVELS, SCALAR

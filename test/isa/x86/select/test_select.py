@@ -2,9 +2,9 @@
 processor in Python."""
 from __future__ import annotations
 
-from program_builder import Builder, add, fold, gather, i32, matmul, memory_for, named, pad
+from generators.program_builder import Builder, add, fold, gather, i32, matmul, memory_for, named, pad
 import pytest
-import x86_kernels
+from x86 import kernels as x86_kernels
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError

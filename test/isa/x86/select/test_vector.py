@@ -1,10 +1,10 @@
 """Every operation on vectors in capabilities.py, at every number of lanes, executed by the processor in Python."""
 import struct
 
-from program_builder import Builder
+from generators.program_builder import Builder
 import pytest
-import x86_kernels
-import x86_operations
+from x86 import kernels as x86_kernels
+from x86 import operations as x86_operations
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import LEVELS

@@ -19,7 +19,7 @@ gives this:
           D_f0[l] = (xs0f0 + xs1f0)
       return run
 
-A function of scalars has no lanes and no loop. python/expressions.py has the values, python/operands.py the reads, and
+A function of scalars has no lanes and no loop. python/generators/expressions.py has the values, python/operands.py the reads, and
 this file the writes and the frame.
 """
 from __future__ import annotations

@@ -2,7 +2,7 @@
 records.
 
 Instructions without a row there stay in Python. So do modifiers that it does not know, and functions that
-native/expressions.py lacks.
+native/generators/expressions.py lacks.
 """
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from sass_warps import MEMORY, block_of, scheduled
+from nvidia.warps import MEMORY, block_of, scheduled
 from tinyhw.emulator.nvidia.execute.block import Block
 
 BYTES = 16384      # of shared memory, which global memory at MEMORY is copied to

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from silicon_bars import PRODUCT, by_unit
-from silicon_frame import FAILED, Absent, Notes, start_anew
-from silicon_system import device_of
+from card.bars import PRODUCT, by_unit
+from card.frame import FAILED, Absent, Notes, start_anew
+from card.system import device_of
 
 from tinyhw import Tensor, TinyJit, dtypes
 from tinyhw.config import EMULATE, Context

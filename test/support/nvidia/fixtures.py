@@ -3,7 +3,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from nvidia_box import Opened
+from nvidia.box import Opened
 
 from tinyhw.config import Context
 from tinyhw.drivers import nvidia

@@ -15,8 +15,8 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 import pytest
-from gpu_programs import LANES, code
-from mutations import cases
+from gpu.programs import LANES, code
+from formats.mutations import cases
 
 from tinyhw.device import Launch
 from tinyhw.drivers.gpu.device import GpuDevice

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tinyhw.isa.amd.table.form import GENERATIONS
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 ARCHS = GENERATIONS
 
 class Vector(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from sass_warps import block_of, give, words
+from nvidia.warps import block_of, give, words
 
 from tinyhw import Context
 from tinyhw.emulator.errors import StrictError

@@ -1,15 +1,15 @@
 """Devices of GPUs whose kernels nothing executes, and what their hardware was told: the same questions for all vendors.
 
-AMD's is a stand-in for the computer (amd_box.py), NVIDIA's a virtual computer with blocks that do nothing
-(nvidia_box.py).
+AMD's is a stand-in for the computer (amd/box.py), NVIDIA's a virtual computer with blocks that do nothing
+(nvidia/box.py).
 """
 from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import amd_box
-import nvidia_box
+from amd import box as amd_box
+from nvidia import box as nvidia_box
 import pytest
 
 from tinyhw.config import Context

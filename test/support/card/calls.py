@@ -13,9 +13,9 @@ import platform
 from collections.abc import Callable
 from typing import Any
 
-from silicon_capture import marked
-from silicon_frame import Absent, Notes
-from silicon_system import device_of, driver_version, our_device
+from card.capture import marked
+from card.frame import Absent, Notes
+from card.system import device_of, driver_version, our_device
 
 from tinyhw.autogen.nvidia import rm
 from tinyhw.drivers.linux.files import Node

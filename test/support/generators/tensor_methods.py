@@ -1,13 +1,13 @@
-"""Random operations beyond operators and movements (tensor_maker.py): activations, statistics, sorting, indexing,
-windows, writing in place."""
+"""Random operations beyond operators and movements (generators/tensor_maker.py): activations, statistics, sorting,
+indexing, windows, writing in place."""
 from __future__ import annotations
 from collections.abc import Callable
 import math
 from typing import Any
 
 import numpy as np
-from tensor_maker import DIGITS, FLOATS, SIGNED, TYPES, UNSIGNED, Maker, Value, largest
-from tensor_table import ROWS, Row
+from generators.tensor_maker import DIGITS, FLOATS, SIGNED, TYPES, UNSIGNED, Maker, Value, largest
+from generators.tensor_table import ROWS, Row
 
 from tinyhw import Tensor, dtypes
 from tinyhw.dtype import least_upper_dtype

@@ -6,7 +6,7 @@ passes that compiled code has too.
 """
 from __future__ import annotations
 
-from program_builder import Builder
+from generators.program_builder import Builder
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd.asm.syntax import parse
 from tinyhw.isa.amd.capabilities import generation_of

@@ -2,7 +2,7 @@
 
 A program is a list of steps over inputs, Variables and a cache. `run` takes numbers for the Variables, or bound
 Variables. While a program is made, each step runs with numbers, lazily, for all values that its Variables will have:
-what numbers refuse is no step. The kinds of steps stand in symbolic_steps.py.
+what numbers refuse is no step. The kinds of steps stand in generators/symbolic_steps.py.
 """
 from __future__ import annotations
 import random
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from symbolic_steps import STEPS, Step, Value
+from generators.symbolic_steps import STEPS, Step, Value
 
 from tinyhw import Tensor, TinyJit, Variable
 from tinyhw.errors import TinyError

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "sass.txt"
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "sass.txt"
 
 class Vector(NamedTuple):
   """An instruction at address pc, its 16 bytes, and the disassembler's text, which has no control word."""

@@ -9,8 +9,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from silicon_frame import Absent, Notes, start_anew
-from silicon_system import connected, device_of, our_device
+from card.frame import Absent, Notes, start_anew
+from card.system import connected, device_of, our_device
 
 from tinyhw.autogen.nvidia import methods
 from tinyhw.autogen.nvidia import rm as rm_tables

@@ -1,10 +1,10 @@
-"""One instruction at a time on the processor that runs the tests, and on the processor in Python (x86_machine.py), from
+"""One instruction at a time on the processor that runs the tests, and on the processor in Python (x86/machine.py), from
 the same state.
 
 `cases(row, rng)` makes instructions with operands and a state that fit together. Addresses are in a page of data, and
 the memory after it may not be touched, so a lane that a mask should have kept from memory is noticed. Floats are
-special, denormal or extreme. There are masks and flags. `Silicon.run` and `emulate` give the state afterwards, `differences`
-compares. Rows that the machine in Python does not know have no cases. Needs Linux, x86-64.
+special, denormal or extreme. There are masks and flags. `Silicon.run` and `emulate` give the state afterwards,
+`differences` compares. Rows that the machine in Python does not know have no cases. Needs Linux, x86-64.
 """
 from __future__ import annotations
 import ctypes
@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import x86_lanes
-from x86_machine import Machine, Memory, arithmetic
-from x86_random import random_instruction
+from x86 import lanes as x86_lanes
+from x86.machine import Machine, Memory, arithmetic
+from x86.random import random_instruction
 
 from tinyhw.drivers.cpu.memory import CodeArena, address_of, map_private
 from tinyhw.isa.x86.asm.encode import encode

@@ -1,7 +1,7 @@
 """What methods of Tensor mean in NumPy, as a table: one row is a method, arguments, and the operands that it takes.
 
 test_methods.py runs every row on awkward operands (no elements, no axes, infinities, NaN); random programs
-(tensor_methods.py) draw rows as well.
+(generators/tensor_methods.py) draw rows as well.
 """
 from __future__ import annotations
 from collections.abc import Callable

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from silicon_frame import Absent, Notes
+from card.frame import Absent, Notes
 
 from tinyhw.autogen.nvidia import rm
 from tinyhw.config import EMULATE

@@ -9,8 +9,8 @@ import math
 import random
 from collections.abc import Callable, Iterator
 
-import x86_kernels
-from program_builder import Builder
+from x86 import kernels as x86_kernels
+from generators.program_builder import Builder
 
 from tinyhw.arithmetic import elements, to_bytes
 from tinyhw.dtype import DType, dtypes

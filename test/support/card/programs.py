@@ -15,16 +15,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from silicon_bars import COLD, WARM
-from silicon_frame import Absent, Notes
-from silicon_system import device_of
+from card.bars import COLD, WARM
+from card.frame import Absent, Notes
+from card.system import device_of
 
 from tinyhw import Tensor, TinyJit, nn
 from tinyhw.config import EMULATE, Context
 from tinyhw.errors import TinyError
 from tinyhw.nn import datasets
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FIRST = "from tinyhw import Tensor; print((Tensor([1.0, 2.0, 3.0]) * 2).tolist())"
 WORKERS = 4           # processes of the tensor suite, where pytest-xdist is there
 BATCH, STEPS = 128, 100

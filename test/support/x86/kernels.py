@@ -1,4 +1,4 @@
-"""Kernels for the processor in Python (x86_machine.py): tensor programs by name, programs of masks, and launches that
+"""Kernels for the processor in Python (x86/machine.py): tensor programs by name, programs of masks, and launches that
 are checked.
 
 `devices()` makes the devices X86 (AVX2) and X86:1 (AVX-512). Every kernel that they run is also evaluated by
@@ -11,8 +11,8 @@ import struct
 from typing import Any
 
 import numpy as np
-from program_builder import Builder, broadcast, vectorize
-import x86_machine
+from generators.program_builder import Builder, broadcast, vectorize
+from x86 import machine as x86_machine
 
 from tinyhw import Device, Tensor, dtypes
 from tinyhw import device as devices_module

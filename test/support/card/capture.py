@@ -14,8 +14,8 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from silicon_frame import Notes
-from silicon_system import device_of, our_device
+from card.frame import Notes
+from card.system import device_of, our_device
 
 from tinyhw.autogen.nvidia import methods, qmd
 from tinyhw.device import Launch

@@ -1,7 +1,8 @@
 """Random programs of tensor operations, each with its meaning in NumPy: what test_devices.py compares devices with.
 
 `make(seed)` is one of them, `programs()` a hypothesis strategy that shrinks to a small one. `run(program, device)`
-computes it with Tensors, `check` compares. How programs are chosen stands in tensor_maker.py and tensor_methods.py.
+computes it with Tensors, `check` compares. How programs are chosen stands in generators/tensor_maker.py and
+generators/tensor_methods.py.
 """
 from __future__ import annotations
 import random
@@ -9,8 +10,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 import numpy as np
-from tensor_maker import TYPES, Program
-from tensor_methods import Methods
+from generators.tensor_maker import TYPES, Program
+from generators.tensor_methods import Methods
 
 from tinyhw import Tensor
 

@@ -2,8 +2,8 @@
 NumPy as it goes, so that it knows shapes and values.
 
 Floats start as multiples of 1/4; as long as sums and products of them are exact in their type, the order of additions
-does not matter and results must be equal. Here are the operators and movements; tensor_methods.py adds the other
-methods, tensor_programs.py runs programs.
+does not matter and results must be equal. Here are the operators and movements; generators/tensor_methods.py adds the
+other methods, generators/tensor_programs.py runs programs.
 """
 from __future__ import annotations
 from collections.abc import Callable

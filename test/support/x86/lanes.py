@@ -1,4 +1,4 @@
-"""The vector and mask instructions of x86_machine.py: what each does to lanes, as tables from mnemonic to a Python
+"""The vector and mask instructions of x86/machine.py: what each does to lanes, as tables from mnemonic to a Python
 function.
 
 Lane-wise instructions have a rule (`lane_rule`): formats of the sources' elements, format of the result's, function. A

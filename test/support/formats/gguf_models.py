@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from gguf_files import write
+from formats.gguf_files import write
 
 F32, F16, Q8_0 = 0, 1, 8
 DIM, HIDDEN, HEADS, KV_HEADS, VOCAB, CONTEXT, EPS = 32, 64, 4, 2, 64, 48, 1e-5

@@ -1,9 +1,9 @@
 """Random programs that gather: rows and crops by index tensors, writes by index, slices, windows, reductions and
 products, with gradients.
 
-`make(seed)` is one of them: a text of Python and what each of its results is (taped.py). Values are small whole
-numbers, so a wrong element shows. `run(program, device)` computes it, `wrong(program, results)` says what differs,
-`smaller(program, fails)` is the shortest that still fails.
+`make(seed)` is one of them: a text of Python and what each of its results is (generators/taped.py). Values are small
+whole numbers, so a wrong element shows. `run(program, device)` computes it, `wrong(program, results)` says what
+differs, `smaller(program, fails)` is the shortest that still fails.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ import re
 from typing import Any
 
 import numpy as np
-from taped import Value, einsum, elementwise, gradients, largest, take, total
+from generators.taped import Value, einsum, elementwise, gradients, largest, take, total
 
 from tinyhw import Tensor
 
