@@ -1,5 +1,7 @@
-"""The reader of C headers: macros, enumerations, layouts; random structures against a C compiler, where one is
-installed."""
+"""The reader of C headers: macros, enumerations, layouts.
+
+Random structures are compared with a C compiler, if one is installed.
+"""
 import shutil
 import subprocess
 from pathlib import Path
@@ -138,7 +140,7 @@ typedef unsigned char __u8; typedef unsigned short __u16; typedef unsigned int _
 
 @st.composite
 def bodies(draw: st.DrawFn, depth: int = 0) -> tuple[str, list[str]]:
-  """Members, and the paths of those that have an address."""
+  """Draw members, and the paths of those with an address."""
   text, paths = "", list[str]()
   for i in range(draw(st.integers(1, 4))):
     name, kind = f"m{depth}{i}", draw(st.sampled_from(("plain", "array", "bits", "struct", "union") if depth < 2

@@ -1,4 +1,4 @@
-"""The structures against the sizes and offsets that C compilers give those of dlpack.h on 64-bit systems."""
+"""The structures of DLPack against sizes and offsets of C compilers for dlpack.h on 64-bit systems."""
 import ctypes
 import struct
 

@@ -1,4 +1,4 @@
-"""Rows of words with named bits: what they encode, decode and refuse."""
+"""Rows of words with named bits: encoding, decoding, refusals."""
 import pytest
 from hypothesis import given, strategies as st
 

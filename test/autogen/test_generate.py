@@ -1,4 +1,4 @@
-"""generate.py: rows and facts from small headers in a tree like Linux's, and the differences that --check tells."""
+"""generate.py: rows and facts from small headers in a tree like Linux's, and the differences of --check."""
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ KFD, OFFSETS, MASKS = ("include/uapi/linux/kfd_ioctl.h", f"{generate.ASIC}/gc/gc
 SDMA, NVD = f"{generate.AMDGPU}/sdma_v6_0_0_pkt_open.h", f"{generate.AMDGPU}/nvd.h"
 
 def tree(folder: Path, **headers: str) -> Path:
-  """A folder with headers, by the names above."""
+  """Make a folder with headers, by the names above."""
   for name, text in headers.items():
     base, _, version = name.partition("__")
     path = folder / {"kfd": KFD, "offsets": OFFSETS, "masks": MASKS, "sdma": SDMA, "nvd": NVD}[base].format(version)
@@ -115,7 +115,7 @@ def test_rows_merge_generations(tmp_path: Path, capsys: pytest.CaptureFixture[st
 # **** sdma and pm4 ****
 
 def packet(name: str, *fields: tuple[str, int, int, int]) -> str:
-  """The macros of a packet: name of the word and the field, word, mask, shift."""
+  """Return the macros of a packet: name of the word and the field, word, mask, shift."""
   return "".join(f"#define SDMA_PKT_{name}_{f}_offset {w}\n#define SDMA_PKT_{name}_{f}_mask {m}\n#define "
                  f"SDMA_PKT_{name}_{f}_shift {s}\n"
                  for f, w, m, s in fields)

@@ -1,4 +1,4 @@
-"""The stand-in computer of test/support/amd/box.py in place of this one, and devices on it; self-tests of virtual
+"""The stand-in computer of test/support/amd/box.py instead of this one, and devices on it; self-tests of virtual
 GPUs."""
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from tinyhw.drivers.linux import files
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
-  """opened("gfx1100") -> (box, device). Devices are closed afterwards, and nothing may be left."""
+  """Return opened("gfx1100") -> (box, device). Devices are closed afterwards, and no resource may be left."""
   boxes: list[AMDBox] = []
   devices: list[AMDDevice] = []
   def make(kind: str = "gfx1100", **arguments: int) -> tuple[AMDBox, AMDDevice]:
@@ -31,6 +31,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
 
 @pytest.fixture(params=["AMD"])
 def tester(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tried]:
-  """The self-test of a virtual card, step by step; a test that is for others says so: parametrize("tester", ["NV"],
-  indirect=True)."""
+  """Return the self-test of a virtual card, step by step.
+
+  A test chooses another card by parametrize("tester", ["NV"], indirect=True).
+  """
   with trying(request.param, monkeypatch) as made: yield made

@@ -61,13 +61,13 @@ def test_a_compiler_that_does_not_start(tmp_path: object) -> None:
     clang.addresses((f"{tmp_path}/none",), [clang.Source("k", b"")])
 
 def adder(name: str, value: int, more: str = "") -> Code:
-  """A kernel that adds a number to the first element."""
+  """Return a kernel that adds a number to the first element."""
   text = (f"#include <stdint.h>\nvoid {name}(const uint64_t *a, int64_t f, int64_t l, uint8_t *s) {{ *(int64_t *)a[0] "
           f"+= {value}; }}{more}")
   return Code(name, "c", text.encode(), ("buffer",))
 
 def results(device: HostDevice, programs: list[Program]) -> list[int]:
-  """What each program adds to 0."""
+  """Return the sum of each program with 0."""
   memory, found = device.allocator.alloc(8), []
   for program in programs:
     memory.view[:8] = bytes(8)
@@ -76,7 +76,7 @@ def results(device: HostDevice, programs: list[Program]) -> list[int]:
   return found
 
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-  """The commands that are started from now on."""
+  """Record the commands that are started from now on."""
   found: list[list[str]] = []
   start = subprocess.Popen
   def told(command: list[str], **options: Any) -> Any:
@@ -86,7 +86,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
   return found
 
 def test_kernels_that_are_loaded_together_are_compiled_together(monkeypatch: pytest.MonkeyPatch) -> None:
-  """Also those of one name, and one that is there twice."""
+  """Kernels with the same name, and a kernel that is there twice, are compiled together too."""
   device = open_c(1)
   started = commands(monkeypatch)
   codes = [adder("together", 1), adder("together", 2), adder("together_0", 3), adder("together", 1)]

@@ -1,4 +1,4 @@
-"""Files as memory: reading, writing, refusals, and what becomes of open files."""
+"""Files as memory: reading, writing, refusals, and the fate of open files."""
 import gc
 import os
 import pathlib
@@ -27,7 +27,7 @@ def test_names(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
   assert not any(on_disk(name) for name in Device.get_available_devices())
 
 def is_open(path: pathlib.Path) -> bool:
-  """Whether this process has a descriptor of a file; False where the system does not tell."""
+  """Return whether this process has a descriptor of a file. Return False if the system does not tell."""
   folder = "/proc/self/fd"
   return os.path.isdir(folder) and any(os.path.realpath(f"{folder}/{name}") == os.path.realpath(path)
                                        for name in os.listdir(folder))
@@ -126,7 +126,7 @@ def test_computes_nothing(tmp_path: pathlib.Path) -> None:
     with pytest.raises(DeviceError, match=r"DISK:.* computes nothing; move the tensor first, with .to\(None\)"): call()
 
 def test_where_there_is_no_reading_at_a_place(tmp_path: pathlib.Path) -> None:
-  """The other branch, as on systems without preadv: threads share the descriptor's position, one at a time."""
+  """Test the other branch, as on systems without preadv: threads share the descriptor's position, one at a time."""
   source = pathlib.Path(disk.__file__).read_text(encoding="utf-8").replace('hasattr(os, "preadv")', "False")
   names: dict[str, object] = {"__name__": "disk_without_preadv", "__annotations__": {}}
   exec(compile(source, "disk", "exec"), names)

@@ -1,5 +1,7 @@
-"""AQL structures against what a C compiler makes of the headers, and kernel descriptors against LLVM's
-(test/golden/amd_hsa.txt)."""
+"""AQL structures against the layouts of a C compiler for the headers, and kernel descriptors against LLVM's.
+
+Both are in test/golden/amd_hsa.txt.
+"""
 import ctypes
 import re
 from pathlib import Path
@@ -13,7 +15,7 @@ LINES = [line for line in (Path(__file__).parents[2] / "golden/amd_hsa.txt").rea
 STRUCTURES = {"hsa_kernel_dispatch_packet_t": hsa.KernelDispatchPacket,
               "hsa_barrier_and_packet_t": hsa.BarrierAndPacket, "amd_queue_t": hsa.Queue,
               "amd_signal_t": hsa.Signal}
-# parts of unions that other fields stand for
+# parts of unions that other fields represent
 OTHER_NAMES = {"full_header", "hsa_queue", "hardware_doorbell_ptr", "reserved2"}
 DESCRIPTORS = [line.removeprefix("descriptor ").split("; ") for line in LINES if line.startswith("descriptor")]
 GENERATION = {"gfx1100": 11, "gfx1200": 12, "gfx942": 9, "gfx950": 9}

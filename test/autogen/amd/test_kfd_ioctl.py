@@ -1,4 +1,4 @@
-"""KFD's structures against what a C compiler makes of the header (test/golden/amd_kfd.txt)."""
+"""KFD's structures against the layouts of a C compiler for the header (test/golden/amd_kfd.txt)."""
 import ctypes
 import re
 from pathlib import Path
@@ -14,8 +14,8 @@ OTHERS = {"kfd_process_device_apertures": kfd_ioctl.ProcessDeviceApertures,
           "kfd_hsa_hw_exception_data": kfd_ioctl.HwException,
           "kfd_hsa_signal_event_data": kfd_ioctl.SignalEvent, "kfd_event_data": kfd_ioctl.EventData,
           "kfd_context_save_area_header": kfd_ioctl.ContextSaveAreaHeader}
-MERGED = {"wave_state"}                                          # its fields stand in place of it
-SKIPPED = {"kfd_ioctl_alloc_queue_gws_args"}                     # calls that are not here
+MERGED = {"wave_state"}                                          # ours has its fields instead
+SKIPPED = {"kfd_ioctl_alloc_queue_gws_args"}                     # calls that are not in the table
 
 def camel(name: str) -> str: return "".join(word.capitalize() for word in name.split("_"))
 

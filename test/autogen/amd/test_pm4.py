@@ -10,8 +10,8 @@ from tinyhw.autogen.amd import pm4
 GOLDEN = [line.split() for line in (Path(__file__).parents[2] / "golden/amd_pm4.txt").read_text().splitlines()
           if not line.startswith("#")]
 TABLES = {9: pm4.GFX9, 10: pm4.GFX10}
-# How the headers spell halves of an address or of data, and what a word means beside its first meaning: -> our field
-# and where it begins.
+# The headers' names for halves of an address or of data, and for a second meaning of a word -> our field and its first
+# bit.
 HALVES = {"ADDR_LO": "addr", "SRC_DATA_LO": "src_data", "CMP_DATA_LO": "cmp_data", "IB_BASE_LO": "ib_base",
           "COHER_BASE_LO": "coher_base",
           "DST_MEM_ADDR_LO": "dst_addr", "MEM_POLL_ADDR_LO": "addr", "SRC_32B_ADDR_LO": "src", "DST_32B_ADDR_LO": "dst"}
@@ -42,7 +42,7 @@ def test_opcodes_and_fields_are_those_of_the_headers() -> None:
       compared += 1
   assert compared > 60
 
-# Words as the sources named in autogen/amd/pm4.py have them, packet by packet.
+# Words of the sources that autogen/amd/pm4.py names, packet by packet.
 WORDS: list[tuple[list[int], list[int]]] = [
   (pm4.GFX10.DISPATCH_DIRECT(dim_x=3, dim_y=2, dim_z=1, dispatch_initiator=0x8005), [0xC0031500, 3, 2, 1, 0x8005]),
   (pm4.GFX10.SET_SH_REG(reg_offset=0x20C, values=[0x11, 0x22]), [0xC0027600, 0x20C, 0x11, 0x22]),

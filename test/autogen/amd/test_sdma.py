@@ -13,7 +13,7 @@ GOLDEN = [line.split() for line in (Path(__file__).parents[2] / "golden/amd_sdma
 TABLES = {4: sdma.V4, 6: sdma.V6, 7: sdma.V7}
 
 def places(packet: sdma.Packet) -> set[tuple[int, int, int]]:
-  """(word, low, high) of the fields, those of two words as two."""
+  """Return (word, low, high) of the fields. Fields of two words give two entries."""
   found = set()
   for field in packet.fields.values():
     found.add((field.word, field.low, min(field.high, 31)))

@@ -1,5 +1,5 @@
-"""The headers of NVIDIA's kernel modules as facts: small headers in their manner, what differs, and what `generate
---check` says."""
+"""Facts from headers of NVIDIA's kernel modules: small headers in their style, differences, and the output of `generate
+--check`."""
 from pathlib import Path
 
 import pytest
@@ -55,7 +55,7 @@ TOLD = {"OK", "INVALID_COMMAND", "RmFree", "RmAllocMemory", "GrInfo", "GrRoute",
         "UvmGpuMappingTypeReadWriteAtomic"}
 
 def tree(folder: Path, version: str, old: str = "", new: str = "") -> Path:
-  """A folder with all headers, of which those above are not empty. old, new: what is changed in them."""
+  """Make a folder with all headers. Only those above have content. old, new: a replacement in them."""
   assert not old or any(old in text for text in TEXTS.values()), old
   for name, *_ in headers.HEADERS:
     path = folder / name
@@ -64,7 +64,7 @@ def tree(folder: Path, version: str, old: str = "", new: str = "") -> Path:
   return folder
 
 def said(folder: Path) -> list[str]:
-  """What --check says of the names that the headers tell of."""
+  """Return the output of --check about names in the headers."""
   lines: list[str] = []
   generate.check(folder, ["rm"], lines.append)
   return [line for line in lines if not line.endswith(": not in the headers")]
@@ -108,7 +108,7 @@ def test_a_version_that_the_table_has_not(tmp_path: Path) -> None:
   assert said(tmp_path)[0] == "rm: the headers do not tell their version; the table's first is compared"
 
 def test_a_structure_that_a_version_lacks(tmp_path: Path) -> None:
-  """WaitOpenComplete came with 550. Where headers of an older version have it, that is told."""
+  """WaitOpenComplete came with 550. If headers of an older version have it, that is reported."""
   before = "#define NV_ESC_RM_FREE 0x29\n"
   text = ("typedef struct { int rc; NvU32 adapterStatus; } nv_ioctl_wait_open_complete_t;\n#define "
           "NV_ESC_WAIT_OPEN_COMPLETE 218\n")

@@ -12,7 +12,7 @@ LINES = [line.split() for line in (Path(__file__).parents[2] / "golden/nvidia_me
 CLASSES = {"C56F": (8, 0), "C86F": (9, 0), "C96F": (10, 0), "C6C0": (8, 1), "CBC0": (9, 1), "CDC0": (10, 1),
            "C6B5": (8, 2), "C8B5": (9, 2), "C9B5": (10, 2)}
 RENAMED = {"NVCLASS": "class_id", "OFFSET": "offset"}
-# Where a header has less than the others of its family: Blackwell's and Hopper's host class are told in part
+# Headers with less than others of their family: the host classes of Blackwell and Hopper are incomplete
 TOLD_IN_PART = {("C96F", "SEM_EXECUTE"), ("C86F", "SET_OBJECT"), ("C96F", "SET_OBJECT"), ("C86F", "SEM_PAYLOAD_LO"),
                 ("C86F", "SEM_PAYLOAD_HI"),
                 ("C96F", "SEM_PAYLOAD_LO"), ("C96F", "SEM_PAYLOAD_HI")}
@@ -29,7 +29,7 @@ def test_methods_have_the_offsets_and_fields_of_the_headers() -> None:
       continue
     assert row is not None
     name = RENAMED.get(words[0], words[0].lower())
-    if name not in row.fields: continue   # not of use here
+    if name not in row.fields: continue   # not used here
     field = row.fields[name]
     low = int(words[1])
     if row.name == "SEM_ADDR_LO": low = 0  # addresses are whole words

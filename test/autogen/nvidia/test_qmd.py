@@ -17,7 +17,7 @@ def golden() -> dict[int, dict[str, tuple[int, int, int]]]:
   return found
 
 def spelled(name: str, shift: int) -> list[str]:
-  """How a header may call a field of ours: in one piece, or the first of two."""
+  """Return the header's possible names for a field of ours: the whole field, or the first of two."""
   upper = name.upper()
   names = {upper, upper.replace("RELEASE0", "RELEASE_SEMAPHORE0").replace("RELEASE1", "RELEASE_SEMAPHORE1"),
            upper.replace("RELEASE0_ADDR", "RELEASE0_ADDRESS").replace("RELEASE1_ADDR", "RELEASE1_ADDRESS"),
@@ -35,7 +35,7 @@ def test_fields_have_the_bits_of_the_header(generation: int) -> None:
     low, high, stride = header[name]
     upper = next((n for n in (name.replace("LOWER", "UPPER"),) if n != name and n in header), None)
     if upper is not None and not field.name.endswith("lower"):
-      assert header[upper][0] == high + 1, field.name                        # one behind the other
+      assert header[upper][0] == high + 1, field.name                        # adjacent
       high = header[upper][1]
     assert (field.low, field.high) == (low, high), field.name
     if stride and field.stride: assert field.stride == stride, field.name

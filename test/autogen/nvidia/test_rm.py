@@ -1,4 +1,5 @@
-"""Structures of NVIDIA's kernel driver against what a C compiler makes of its headers (test/golden/nvidia_rm.txt)."""
+"""Structures of NVIDIA's kernel driver against the layouts of a C compiler for its headers
+(test/golden/nvidia_rm.txt)."""
 import ctypes
 from pathlib import Path
 
@@ -9,10 +10,10 @@ from tinyhw.autogen.nvidia import rm
 TEXT = [line.split() for line in (Path(__file__).parents[2] / "golden/nvidia_rm.txt").read_text().splitlines()
         if not line.startswith("#")]
 VERSIONS, LINES = [rm.version_of(text) for text in TEXT[0][1:]], TEXT[1:]
-PREFIXES = ("params.", "pci_info.", "gpuNameString.", "mmuFault.")   # of structures inside that ours have not
+PREFIXES = ("params.", "pci_info.", "gpuNameString.", "mmuFault.")   # of inner structures that ours lack
 
 def place(structure: type[ctypes.Structure], path: str) -> tuple[int, int]:
-  """Offset and size of a field, which may be one of an element or of a structure inside."""
+  """Return offset and size of a field, which may belong to an element or to an inner structure."""
   offset, kind = 0, structure
   size = 0
   for part in path.split("."):
@@ -24,7 +25,7 @@ def place(structure: type[ctypes.Structure], path: str) -> tuple[int, int]:
   return offset, size
 
 def of_versions(values: list[str]) -> list[tuple[rm.Version, str]]:
-  """One value stands for all."""
+  """Expand one value to all versions."""
   assert len(values) in (1, len(VERSIONS)), values
   return list(zip(VERSIONS, values * len(VERSIONS) if len(values) == 1 else values))
 
@@ -58,7 +59,7 @@ def test_branches_between_the_known_ones_are_refused() -> None:
     with pytest.raises(ValueError, match=words): rm.structures(version)
 
 def test_a_version_has_what_came_until_then() -> None:
-  """Also within a branch, and in versions that came later than the table."""
+  """A version has fields of earlier ones, within a branch too, and in versions later than the table."""
   def attributes(*version: int) -> int: return ctypes.sizeof(rm.structures(version).UvmMapExternal) // 36
   assert [attributes(550, 40, 7), attributes(550, 40, 53), attributes(550, 54, 14), attributes(550),
           attributes(550, 999)] == [33, 257, 257, 33, 257]
@@ -67,7 +68,7 @@ def test_a_version_has_what_came_until_then() -> None:
   assert rm.version_of("550.40.07") == (550, 40, 7) and rm.version_of("") == ()
 
 def test_flags_are_where_their_fields_are() -> None:
-  """Headers tell fields as high:low, and values from 0 on."""
+  """Headers define fields as high:low, and values from 0 on."""
   assert rm.flags("NVOS32_ATTR_", "PAGE_SIZE_4KB", "LOCATION_PCI", "PHYSICALITY_ALLOW_NONCONTIGUOUS",
                   "COHERENCY_CACHED") == 0x3A80_0000
   assert rm.flags("NVOS02_FLAGS_", "PHYSICALITY_NONCONTIGUOUS", "COHERENCY_CACHED", "MAPPING_NO_MAP") == 0x4000_1010

@@ -1,4 +1,4 @@
-"""AQL queues: the descriptor, packets that hold PM4, pointers in packets."""
+"""AQL queues: the descriptor, packets that contain PM4, pointers in packets."""
 import ctypes
 
 from amd.box import Opener

@@ -1,4 +1,4 @@
-"""Lists of PM4: what surrounds kernels, what only one die does, and registers."""
+"""Lists of PM4: the commands around kernels, those of one die only, and registers."""
 import pytest
 from amd.box import AMDBox
 
@@ -32,7 +32,8 @@ def test_a_wait_is_for_a_word_in_memory() -> None:
 
 @pytest.mark.parametrize("kind, expected", [("gfx1100", 0x3F0), ("gfx1200", 0x3F0), ("gfx942", 0x08C00000)])
 def test_what_a_kernel_sees_of_earlier_ones(kind: str, expected: int) -> None:
-  """GFX9 with several dies: also their L2s (TC_ACTION_ENA, bit 23); later: GLM, GLK, GLV, GL1."""
+  """GFX9 with several dies invalidates also their L2s (TC_ACTION_ENA, bit 23). Later chips invalidate GLM, GLK, GLV,
+  GL1."""
   made = commands(kind)
   made.see_earlier_kernels()
   assert names(made) == ["ACQUIRE_MEM"] and made.words[7 if kind != "gfx942" else 1] == expected
@@ -51,8 +52,10 @@ def test_several_dies_write_back_and_meet_when_they_finish() -> None:
                               16] and made.words[18:25] == [0xC0053C00, 0x13, 0x1000, 0, 0, 7, 0x80]
 
 def test_dies_meet_however_they_are_scheduled() -> None:
-  """The barrier on a model of dies: each step is one packet of one die, in any order; nobody passes before all have
-  come, round after round."""
+  """Run the barrier on a model of dies. Each step is one packet of one die, in any order.
+
+  No die passes before all have arrived, round after round.
+  """
   import random
   for seed in range(50):
     chooser, dies, rounds = random.Random(seed), 8, 4

@@ -1,5 +1,4 @@
-"""One GPU: the order of its two queues, deadlines, the timeline's end, forks, and what becomes of it when it is closed
-or lost."""
+"""One GPU: the order of its two queues, deadlines, the timeline's end, forks, close and loss."""
 
 import pytest
 from amd.box import AMDBox, Opener, code
@@ -9,7 +8,7 @@ from tinyhw.drivers.amd.device import AMDDevice
 from tinyhw.errors import DriverError
 
 def unfinished(device: AMDDevice, patch: pytest.MonkeyPatch) -> None:
-  """The box does everything at once. Let the device think that nothing is done yet."""
+  """Let the device assume that no work is done yet. The box does everything at once."""
   take = device.queues.take
   patch.setattr(device.queues, "take", lambda queue, number, what, completed: take(queue, number, what, 0))
 
@@ -31,7 +30,7 @@ def test_a_queue_waits_for_the_other_one_and_not_for_itself(opened: Opener, monk
 
 def test_a_copy_and_a_kernel_that_do_not_need_each_other_run_at_once(opened: Opener,
                                                                      monkeypatch: pytest.MonkeyPatch) -> None:
-  """Each waits only before it says that it is done."""
+  """Each waits only before it signals its completion."""
   box, device = opened("gfx1100")
   program, a, b = device.load(code()), device.allocator.alloc(100), device.allocator.alloc(100)
   device.submit([Launch(program, [a], [1], 1)])

@@ -1,4 +1,4 @@
-"""What `doctor --device AMD` finds: each thing that can be wrong is named, with what would change it."""
+"""Findings of `doctor --device AMD`: each possible problem is named, with its fix."""
 import errno
 from collections.abc import Callable, Iterator
 
@@ -14,7 +14,7 @@ PCI = "/sys/bus/pci/devices/0000:03:00.0"
 
 @pytest.fixture
 def computer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computer]:
-  """A computer with one card, which the PCI bus shows too."""
+  """Make a computer with one card, which is on the PCI bus too."""
   box = Computer("examined", ["gfx1100"], large_bar=True)
   box.texts |= {f"{PCI}/vendor": "0x1002\n", f"{PCI}/class": "0x030000\n", f"{PCI}/device": "0x744c\n"}
   monkeypatch.setattr(files, "COMPUTER", box)
@@ -56,7 +56,7 @@ def small_window(box: Computer) -> None:
   change(box, f"{NODE}/mem_banks/0/properties", f"size_in_bytes {4 << 30}", f"size_in_bytes {256 << 20}")
   box.texts[f"{NODE}/mem_banks/1/properties"] = f"heap_type 2\nsize_in_bytes {(4 << 30) - (256 << 20)}\n"
 
-# What is wrong, the finding that names it, words of it, and of its fix
+# The problem, the finding that names it, words of it, and of its fix
 @pytest.mark.parametrize("wrong, name, state, words, fix", [
   (no_card_and_no_module, "card", PROBLEM, "no GPU of AMD is on the PCI bus", "look whether it has power"),
   (no_module, "kernel module", PROBLEM, "(device 0x744c) is on the PCI bus, but the kernel's module amdgpu is not "

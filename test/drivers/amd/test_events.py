@@ -1,4 +1,4 @@
-"""Events: one page for the process, faults as what they mean."""
+"""Events: one page for the process, and the meaning of faults."""
 import errno
 
 import pytest

@@ -1,4 +1,4 @@
-"""Opening: by name, on systems that have no such device, and every reason why not in words."""
+"""Opening: by name, on systems without such a device, and the text of every refusal."""
 import errno
 import sys
 

@@ -1,4 +1,4 @@
-"""The connection: versions, allocations, what is shared, and that a failure at any call leaves nothing behind."""
+"""The connection: versions, allocations, shared memory. A failure at any call leaves nothing allocated."""
 import errno
 
 import pytest

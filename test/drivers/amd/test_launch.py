@@ -1,4 +1,4 @@
-"""Programs and recordings: the words of a launch, register values, patches, what is refused."""
+"""Programs and recordings: the words of a launch, register values, patches, refusals."""
 import ctypes
 import re
 import subprocess
@@ -39,7 +39,7 @@ def rsrc(kind: str, **fields: Any) -> tuple[int, int, int]:
   gpu = topology.gpus(AMDBox(kind))[0]
   return registers(code(kind, **fields), gpu, Commands(gpu))
 
-# Registers against LLVM's for the same resources (test/golden/amd_hsa.txt), but for the mode of floats and, on gfx1100,
+# Registers against LLVM's for the same resources (test/golden/amd_hsa.txt), except the mode of floats and, on gfx1100,
 # PRIV.
 FLOATS, PRIV = 0xF0 << 12, 1 << 20
 @pytest.mark.parametrize("kind, used, wave, first, third", [

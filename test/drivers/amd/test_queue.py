@@ -1,5 +1,4 @@
-"""Queues: what the kernel is asked for, pointers and doorbells, and that a failure at any call leaves nothing
-behind."""
+"""Queues: requests to the kernel, pointers and doorbells. A failure at any call leaves nothing allocated."""
 import ctypes
 import errno
 from typing import Any
@@ -92,7 +91,7 @@ def test_a_device_that_fails_to_open_leaves_nothing_and_opens_later(monkeypatch:
                                                                     call: str, nth: int) -> None:
   """Each call in turn fails.
 
-  What stays is what the kernel lets go of only with the process: files, and the page of events.
+  Only files and the page of events stay. The kernel frees them with the process.
   """
   box = AMDBox(kind)
   monkeypatch.setattr(files, "COMPUTER", box)

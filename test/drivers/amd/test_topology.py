@@ -1,4 +1,4 @@
-"""What is read of sysfs, the sizes of queues, and why a GPU is not driven."""
+"""The data from sysfs, the sizes of queues, and the reasons why a GPU is not driven."""
 import errno
 
 import pytest
@@ -27,7 +27,7 @@ def test_counts_are_those_of_one_die(kind: str, units: int, engines: int, dies: 
   assert (gpu(kind).compute_units, gpu(kind).shader_engines, gpu(kind).xccs) == (units, engines, dies)
 
 def test_sizes_of_queues_are_those_of_a_7900_xtx() -> None:
-  """As a real card's queue shows them: save size 0x2c02000, control stack 0xa000."""
+  """A real card's queue has save size 0x2c02000 and control stack 0xa000."""
   assert gpu("gfx1100").queue_sizes() == (0xA000, 0x2BEA000, 0x2C02000)
 
 def test_sizes_of_queues_of_several_dies() -> None:

@@ -1,4 +1,4 @@
-"""The CPU device as the rest sees it."""
+"""The interface of the CPU device."""
 import pytest
 from host_kernels import Loaded, code, open_cpu
 

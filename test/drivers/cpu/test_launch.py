@@ -28,8 +28,10 @@ def test_replay_with_patches(loaded: Loaded) -> None:
   assert values(a, 8) == [105, 111, 101, 101, 0, 0, 0, 0] and values(b, 8) == [10, 10, 0, 0, 0, 0, 0, 0]
 
 def test_timed_replays(loaded: Loaded) -> None:
-  """Launches that depend on each other, with one and with many chunks, do the same one by one; each begins when the
-  one before has ended."""
+  """Dependent launches, with one and with many chunks, give the same results one by one.
+
+  Each begins after the end of the one before.
+  """
   memory = loaded.zeros(4096)
   recording = loaded.device.record([Launch(loaded["add"], (memory,), (1,), 4096),
                                     Launch(loaded["add"], (memory,), (10,), 1),

@@ -54,7 +54,7 @@ GET = """
 FLUSH, DEFAULT, MODES = 0x8040, 0x1f80, 0xffc0
 
 def test_kernels_run_with_ieee_denormals() -> None:
-  """Whatever the calling thread has set, which it keeps."""
+  """The mode of the calling thread does not matter, and stays the same."""
   loaded = Loaded(OPENERS["machine"](1))
   def place(text: str) -> Program:
     return loaded.device.load(Code("f", "x86_64:avx2", assemble_function(text), ("buffer",)))

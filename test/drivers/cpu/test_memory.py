@@ -1,5 +1,7 @@
-"""Host memory: alignment, reuse, limits; code pages: never writable and executable, and adding code never disturbs
-code that runs."""
+"""Host memory: alignment, reuse, limits.
+
+Code pages: never writable and executable, and adding code never disturbs running code.
+"""
 import ctypes
 import errno
 import gc
@@ -149,7 +151,7 @@ def test_pages_without_programs_are_given_back() -> None:
   assert not arena.chunks
 
 def test_loading_while_another_thread_runs() -> None:
-  """Kernels run on pages to which code is being added."""
+  """Kernels run on pages while code is added to them."""
   loaded = Loaded(open_cpu(2))
   where = loaded.zeros(64)
   stop = threading.Event()

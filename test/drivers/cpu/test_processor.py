@@ -1,4 +1,4 @@
-"""CPUID decoded: from made-up processors, and the one that runs the tests against what the system says about it."""
+"""CPUID decoded: from made-up processors, and on this processor against the system's data."""
 import os
 
 import pytest
@@ -10,7 +10,7 @@ from tinyhw.errors import DeviceError
 
 def invented(features: set[str], vendor: str = "GenuineIntel", state: int = 0xe7, signature: int = 0x50654,
              highest: int = 7) -> Processor:
-  """What `detect` makes of a processor with these features."""
+  """Return the result of `detect` for a processor with these features."""
   words = [int.from_bytes(vendor[i:i + 4].encode(), "little") for i in (0, 4, 8)]
   def query(leaf: int, subleaf: int) -> tuple[int, int, int, int]:
     if leaf == XCR0: return state, 0, 0, 0
@@ -64,7 +64,7 @@ def test_choice_of_the_arch() -> None:
     cpu.choose_arch(invented({"avx"}), "")
 
 def test_this_processor() -> None:
-  """Linux lists features by nearly the same names; AVX10 it does not list."""
+  """Linux lists features by nearly the same names, except AVX10."""
   if not os.path.exists("/proc/cpuinfo"): pytest.skip("no /proc/cpuinfo")
   try: found = cpu.processor(devices.runtime)
   except DeviceError as error: pytest.skip(error.message)

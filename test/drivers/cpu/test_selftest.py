@@ -1,4 +1,4 @@
-"""The CPU's own steps of the self-test, and what they say where something is wrong."""
+"""The CPU's own steps of the self-test, and their messages about problems."""
 import pytest
 
 from tinyhw.device import Device

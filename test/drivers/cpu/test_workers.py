@@ -1,5 +1,7 @@
-"""The ring and its threads, for the loop in machine code and the loop in C: every chunk once, in order, and nobody
-waits for ever."""
+"""The ring and its threads, for the loop in machine code and the loop in C.
+
+Every chunk runs once, in order, and nothing waits for ever.
+"""
 import os
 import random
 import signal
@@ -30,7 +32,7 @@ def loaded(kind: str) -> Iterator[Loaded]:
 def thread_count() -> int: return len(os.listdir("/proc/self/task"))
 
 def settled_thread_count() -> int:
-  """Without threads of earlier tests that are joined, but not quite gone."""
+  """Return the count of threads, after the joined ones of earlier tests have ended."""
   for _ in range(200):
     if thread_count() == threading.active_count(): break
     time.sleep(0.005)
@@ -69,8 +71,8 @@ def test_small_launches_have_one_chunk(loaded: Loaded) -> None:
   assert values(counter, 1) == [1] and values(ranges, 2) == [0, 100] and not loaded.device.ring.handles
 
 def test_packets_run_in_order(loaded: Loaded) -> None:
-  """700 packets do not fit into the ring at once; some have several chunks, whose appends must not mix with their
-  neighbours'."""
+  """Run 700 packets, which do not fit into the ring at once. Some have several chunks, whose appends must not mix with
+  those of adjacent packets."""
   log, memory = loaded.zeros(1 << 14), loaded.zeros(64)
   launches = []
   for i in range(700):
@@ -97,7 +99,7 @@ def test_serial_numbers_wrap(loaded: Loaded) -> None:
   assert values(memory, 50) == [20] * 50 and loaded.device.ring.read("PUBLISHED") == 15
 
 def test_no_wake_up_is_lost(kind: str) -> None:
-  """Pauses around the time that threads spin before they sleep.
+  """Pause for about the time that threads spin before they sleep.
 
   A lost wake-up of the caller would show as its 2 ms time limit, many times.
   """
@@ -113,8 +115,7 @@ def test_no_wake_up_is_lost(kind: str) -> None:
   loaded.device.close()
 
 def test_the_caller_sleeps_while_others_work(loaded: Loaded) -> None:
-  """Two long chunks and three threads: each participant must come back, the caller too if it was not the last to
-  finish."""
+  """Run two long chunks on three threads. Each thread must return, also the caller if it was not the last to finish."""
   memory = loaded.zeros(2)
   for _ in range(20): loaded.device.submit([Launch(loaded["slow"], (memory,), (30_000,), 2)])
   assert values(memory, 2) == [20, 20] and loaded.device.ring.read("CALLER_SLEEPS") == 0
@@ -253,8 +254,8 @@ def test_interrupt_during_a_kernel(loaded: Loaded) -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("other", (False, True), ids=("alone", "beside a thread that gets the signals"))
 def test_interrupts_at_any_moment(loaded: Loaded, other: bool) -> None:
-  """A signal handler that raises, again and again, between any two lines of the driver: it stays usable and counts
-  right."""
+  """A signal handler raises, again and again, between any two lines of the driver. The driver stays usable and counts
+  correctly."""
   end = threading.Event()
   thread = threading.Thread(target=end.wait)
   if other: thread.start()
@@ -287,7 +288,7 @@ def test_interrupts_at_any_moment(loaded: Loaded, other: bool) -> None:
 @pytest.mark.parametrize("name", ("start", "join"))
 def test_an_interrupt_right_behind_a_thread_s_start_or_end(loaded: Loaded, monkeypatch: pytest.MonkeyPatch,
                                                            name: str) -> None:
-  """No thread is forgotten, started twice or waited for twice."""
+  """No thread is forgotten, started twice or joined twice."""
   ring, memory, before = loaded.device.ring, loaded.zeros(64), settled_thread_count()
   real, calls = getattr(ring.system, name), []
   def interrupted(*arguments: object) -> object:

@@ -1,4 +1,4 @@
-"""One GPU: deadlines, the timeline's end, forks, and what becomes of it when it is closed or lost."""
+"""One GPU: deadlines, the timeline's end, forks, close and loss."""
 import sys
 import threading
 from typing import Any
@@ -17,7 +17,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import DeviceError, DriverError
 
 class Interrupt:
-  """Raises KeyboardInterrupt before the nth line that the driver executes, once."""
+  """Raise KeyboardInterrupt before the nth line that the driver executes, once."""
   def __init__(self, nth: int): self.left = nth
 
   def __enter__(self) -> None: sys.settrace(self.trace)
@@ -47,7 +47,7 @@ def test_the_timeline_begins_anew_before_it_wraps(opened: Opener, monkeypatch: p
 @pytest.mark.parametrize("kind", FEW)
 @pytest.mark.parametrize("what", ("submit", "replay", "copyin"))
 def test_ctrl_c_anywhere_leaves_a_device_that_works(monkeypatch: pytest.MonkeyPatch, kind: str, what: str) -> None:
-  """What is interrupted runs or does not; what follows runs, in order, and is waited for."""
+  """Interrupted work runs or does not. Later work runs, in order, and is waited for."""
   with seeing(monkeypatch) as seen: interrupted_anywhere(*seen(kind), what)
 
 def interrupted_anywhere(it: Seen, device: GpuDevice, what: str) -> None:
@@ -95,7 +95,7 @@ def test_a_deadline_that_is_missed_loses_the_device_and_all_is_given_back(opened
   device.close()
 
 def test_what_is_done_at_the_deadline_is_done(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-  """A program that had no time to look for as long as that looks once more before it gives the GPU up."""
+  """A program that was suspended past the deadline polls once more before it gives the GPU up."""
   from tinyhw.drivers.gpu import device as module
   _, device = opened("gfx1100")
   monkeypatch.setattr(module, "wait_until", lambda *arguments: False)

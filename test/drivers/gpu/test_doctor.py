@@ -1,4 +1,4 @@
-"""What the doctors of all GPUs ask first: the card, the kernel's module, the number of GPUs."""
+"""The first findings of the doctors of all GPUs: the card, the kernel module, the count of GPUs."""
 from __future__ import annotations
 import pytest
 
@@ -13,8 +13,10 @@ VENDORS = (AMD, NVIDIA)
 CARD = "0000:03:00.0"
 
 def computer(vendor: Vendor, bus: int | None, loaded: bool) -> Box:
-  """A computer with a card of a firm (by its number on the PCI bus; None: the bus is hidden), and the vendor's module
-  or none."""
+  """Make a computer with a card of a firm, and the module of a vendor.
+
+  bus: the number of the firm on the PCI bus; None hides the bus. loaded: whether the module is there.
+  """
   box = Box("examined")
   if bus is not None:
     words = {"vendor": f"{bus:#06x}", "class": "0x030000", "device": "0x744c"}

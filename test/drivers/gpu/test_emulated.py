@@ -1,5 +1,5 @@
-"""The drivers on virtual computers, which enforce the kernel's rules and execute the bytes of kernels: all of a
-launch, at once."""
+"""The drivers on virtual computers, which enforce the kernel's rules and execute the bytes of kernels, all of a launch
+at once."""
 import concurrent.futures
 import json
 import os
@@ -37,7 +37,7 @@ Opener = Callable[..., list[GpuDevice]]
 
 @pytest.fixture
 def virtual(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
-  """virtual("gfx1100x2"): the devices of a virtual computer of its own."""
+  """Return virtual("gfx1100x2"): the devices of a separate virtual computer."""
   boxes, devices = list[Any](), list[GpuDevice]()
   def make(name: str) -> list[GpuDevice]:
     boxes.append(emulator.make(name, seed=7))
@@ -62,7 +62,8 @@ def test_a_device(virtual: Opener, duty: Callable[[GpuDevice], None], kind: str,
 
 @pytest.mark.parametrize("kind", FEW)
 def test_what_becomes_garbage_waits_for_no_lock(virtual: Opener, kind: str) -> None:
-  """Of another thread, that is, which may wait for one of this thread's; it goes when the lock is free."""
+  """A finalizer does not wait for a lock of another thread, which may wait for one of this thread's. The memory is
+  freed when the lock is free."""
   device = virtual(kind)[0]
   v = Vectors(device)
   kept: list[Any] = [device.load(v.program.code), device.record([v.launch(v.one, v.half)])]
@@ -101,7 +102,7 @@ class Moved:
 @pytest.mark.parametrize("translate", (0, 1))
 @pytest.mark.parametrize("kind", KINDS)
 def test_accesses_beyond_the_ends_of_buffers_are_errors(virtual: Opener, kind: str, translate: int) -> None:
-  """Beyond the end, of the last lanes; before the start, of the first one.
+  """The last lanes access memory beyond the end, the first one memory before the start.
 
   Memory there is mapped, and other buffers are next to it.
   """
@@ -171,7 +172,7 @@ def test_a_fault_of_a_tensors_kernel_names_the_line_and_the_nearest_tensor(virtu
 
 @pytest.mark.parametrize("kind", FEW)
 def test_a_seed_is_a_run_however_busy_the_machine_is(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-  """Between two looks at the clock pass a microsecond, or 10 ms."""
+  """A microsecond, or 10 ms, pass between two reads of the clock."""
   class Clock:
     def __init__(self, seconds: float): self.seconds, self.now, self.sleep = seconds, 0.0, time.sleep
     def monotonic(self) -> float:
@@ -196,12 +197,11 @@ def test_gpus_copy_from_each_other(virtual: Opener, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", FEW)
 def test_gpus_use_each_others_memory_in_place_or_not_at_all(virtual: Opener, kind: str) -> None:
-  """A kernel of one reads a buffer of the other; bytes of the program are nothing that a GPU copies from another
-  one."""
+  """A kernel of one GPU reads a buffer of the other. A GPU cannot copy memory of the program from another one."""
   v, w = map(Vectors, virtual(f"{kind}x2"))
   class Shared:
     _buf, device = v.one, v.device.name
-  v.device.synchronize()  # nothing orders what two GPUs do but the program
+  v.device.synchronize()  # only the program orders the work of two GPUs
   w.device.submit([Launch(w.program, [w.out, w.device.allocator.map(Shared), w.half], [0],
                           GROUPS)])  # type: ignore[arg-type]
   assert w.read(w.out) == [i * 1.5 for i in range(N)]
@@ -219,7 +219,7 @@ def test_without_a_link_copies_go_another_way(virtual: Opener, kind: str) -> Non
 
 @pytest.mark.parametrize("kind", FEW)
 def test_kernels_are_timed_where_users_ask_for_it(kind: str, tmp_path: Path) -> None:
-  """With PROFILE=1 each launch is in the trace, those of replays too, with the time that it took."""
+  """With PROFILE=1 the trace has each launch with its time, including those of replays."""
   trace = tmp_path / "trace.json"
   environment = {**os.environ, "EMULATE": kind, "DEV": vendor(kind), "PYTHONPATH": str(ROOT), "CACHE": "0",
                  "PROFILE": "1",
@@ -254,7 +254,7 @@ assert (a @ b).tolist() == [[sum((4 * i + k) * (2 * k + j) for k in range(4)) fo
                          ids=["a step that TinyJit replays", "a product on two GPUs"])
 @pytest.mark.parametrize("kind", FEW)
 def test_programs_run_as_users_start_them(kind: str, program: str, cards: str) -> None:
-  """With EMULATE and DEV. The emulator runs Python of its own while TinyJit watches which functions are called."""
+  """Run with EMULATE and DEV. The emulator runs Python of its own while TinyJit records function calls."""
   environment = {**os.environ, "EMULATE": kind + cards, "DEV": vendor(kind), "PYTHONPATH": str(ROOT), "CACHE": "0"}
   done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
   assert (done.returncode, done.stderr) == (0, "")
@@ -276,9 +276,11 @@ for i in range(n):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nobody is killed here")
 @pytest.mark.parametrize("kind", ("gfx1100", "sm_90"))
 def test_processes_with_one_cache_of_kernels_and_one_that_is_killed(kind: str, tmp_path: Path) -> None:
-  """Three processes of the operating system, each with a card of its own (test/emulator/test_processes.py has users of
-  one card), write to one cache on disk. One is killed in the middle of a step: the others go on, and nothing of it
-  stays, neither files, shared memory nor locks."""
+  """Three processes of the operating system write to one cache on disk. One is killed in the middle of a step. The
+  others continue, and none of its files, shared memory or locks is left.
+
+  Each has a card of its own; test/emulator/test_processes.py has users of one card.
+  """
   shared, cache = Path("/dev/shm"), tmp_path / "cache"
   (tmp_path / "temporary").mkdir()
   environment = {**os.environ, "EMULATE": kind, "DEV": vendor(kind), "PYTHONPATH": str(ROOT), "CACHEDIR": str(cache),

@@ -1,7 +1,7 @@
-"""The drivers on real GPUs of this computer, where there are any. HARDWARE_FAULTS=1 also has a kernel go astray, which
+"""The drivers on real GPUs of this computer, if there are any. HARDWARE_FAULTS=1 adds a kernel with a bad access, which
 costs the process its GPU.
 
-  python3 -m pytest -v test/drivers/gpu/test_hardware.py     in this order: what fails first is what to look at
+  python3 -m pytest -v test/drivers/gpu/test_hardware.py     in this order: begin with the first failure
 """
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Kernels and recordings: launches, patches, what is refused."""
+"""Kernels and recordings: launches, patches, refusals."""
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -157,7 +157,7 @@ def test_a_patch_waits_for_the_last_replay(seen: Opener, kind: str, monkeypatch:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_launches_are_timed_by_the_gpu(seen: Opener, kind: str) -> None:
-  """The clock of AMD's stand-in goes on by 100 ticks of 10 ns at each look."""
+  """The clock of AMD's stand-in advances by 100 ticks of 10 ns at each read."""
   it, device = seen(kind)
   program, a = device.load(it.code()), device.allocator.alloc(100)
   launches = [Launch(program, [a], [i], 1) for i in range(130)]

@@ -1,4 +1,4 @@
-"""Buffers: bytes there and back, memory that is cut, given back and shared."""
+"""Buffers: bytes to the GPU and back; memory that is cut, freed and shared."""
 import ctypes
 import errno
 

@@ -1,4 +1,4 @@
-"""Which launches wait for which: by what they read and write, and by what is not known."""
+"""Dependences between launches: by their reads and writes, and by unknown ones."""
 from typing import NamedTuple
 
 import pytest
@@ -15,15 +15,15 @@ class At(NamedTuple):
 A, B, C, D = (At(1000 * i, 100) for i in range(1, 5))
 
 def waits(*launches: tuple[list[At], list[int]]) -> list[bool]:
-  """Launches as (buffers, positions of those that are written)."""
+  """Return which launches wait. A launch is (buffers, positions of those that are written)."""
   flight = Flight()
   return [flight.take([place(b) for b in buffers], frozenset(stores)) for buffers, stores in launches]
 
 @pytest.mark.parametrize("second, expected", [
-  (([C, A], [0]), False),   # reads what the first one reads
-  (([C, B], [0]), True),    # reads what it writes
-  (([B, C], [0]), True),    # writes what it writes
-  (([A, C], [0]), True),    # writes what it reads
+  (([C, A], [0]), False),   # reads a buffer that the first one reads
+  (([C, B], [0]), True),    # reads a buffer that it writes
+  (([B, C], [0]), True),    # writes a buffer that it writes
+  (([A, C], [0]), True),    # writes a buffer that it reads
   (([C, D], [0, 1]), False)])
 def test_two_launches(second: tuple[list[At], list[int]], expected: bool) -> None:
   assert waits(([B, A], [0]), second) == [False, expected]
@@ -55,7 +55,7 @@ def test_many_places_end_in_a_wait() -> None:
 @given(st.lists(st.tuples(st.lists(st.integers(0, 5), min_size=1, max_size=3), st.frozensets(st.integers(0, 2))),
                 max_size=12))
 def test_what_needs_each_other_has_a_wait_between(launches: list[tuple[list[int], frozenset[int]]]) -> None:
-  """Of random launches: between two of which one writes what the other one touches stands one that waits."""
+  """Draw random launches. Between two dependent ones there is one that waits."""
   flight, found = Flight(), list[bool]()
   for buffers, stores in launches: found.append(flight.take([(10 * b, 10 * b + 15) for b in buffers], stores))
   for j, (there, writes) in enumerate(launches):

@@ -1,4 +1,4 @@
-"""Waits, timelines, rings and transient memory, against memory of this process in the place of a device."""
+"""Waits, timelines, rings and transient memory, with memory of this process instead of a device."""
 import struct
 
 import pytest
@@ -54,7 +54,7 @@ def test_a_timeline_is_done_up_to_its_number(memory: files.HostMapping) -> None:
   assert (timeline.submitted, timeline.completed) == (0, 0)
 
 class Reader:
-  """The device's end of a ring: reads what was published, when it is asked to."""
+  """The device's end of a ring. It reads published words on request."""
   def __init__(self, memory: files.HostMapping, words: int, whole: bool = False):
     self.memory, self.read, self.published, self.seen = memory, 0, 0, list[int]()
     self.ring = Ring(memory, words, lambda: self.read % words, self.publish, self.wait, whole)
@@ -91,7 +91,7 @@ def test_what_is_put_into_a_ring_is_read_in_order(sizes: list[int], whole: bool)
   memory.close()
 
 def test_the_device_is_looked_at_when_the_ring_seems_full(memory: files.HostMapping) -> None:
-  """Where it reads may be known only by a look over the bus."""
+  """The read position may only be known by a read over the bus."""
   looks, place = list[int](), 0
   def consumed() -> int:
     looks.append(place)

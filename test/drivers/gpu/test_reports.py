@@ -1,4 +1,4 @@
-"""What is told of a GPU that is lost."""
+"""The report about a lost GPU."""
 import re
 
 import pytest

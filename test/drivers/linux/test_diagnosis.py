@@ -1,4 +1,4 @@
-"""Why a device file cannot be used: modules, containers, groups, the PCI bus."""
+"""Reasons why a device file cannot be used: modules, containers, groups, the PCI bus."""
 import errno
 
 import pytest
@@ -66,7 +66,7 @@ def test_another_error_is_told() -> None:
   box.refused[PATH] = errno.ENODEV
   assert "no such device (ENODEV)" in node(box, PATH, OPTIONS).words
 
-# (in the group now, in it by the system's list): what is said, and what helps
+# (in the group now, in it by the system's list): the message, and the advice
 @pytest.mark.parametrize("membership, words, fix", [
   ((False, False), "it belongs to the group render, in which this user is not",
    "sudo usermod -aG render $USER, then log in again"),

@@ -1,4 +1,4 @@
-"""Device files of this computer, with what every Linux has: /dev/zero, pipes and folders of the test's own."""
+"""Device files of this computer that every Linux has: /dev/zero, pipes and folders of the test's own."""
 import ctypes
 import errno
 import os
@@ -38,7 +38,7 @@ def test_text_files_and_folders(tmp_path: Path) -> None:
   assert files.COMPUTER.exists(str(tmp_path)) and not files.COMPUTER.exists(str(tmp_path / "none"))
 
 def test_a_node_that_a_container_keeps_from_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-  """access(2) tells the rules of a cgroup by EPERM, and the mode of a file by EACCES."""
+  """access(2) reports the rules of a cgroup by EPERM, and the mode of a file by EACCES."""
   (tmp_path / "node").write_text("")
   path = str(tmp_path / "node")
   assert not files.COMPUTER.barred(path) and not files.COMPUTER.barred(path + "missing")
@@ -157,7 +157,7 @@ def test_a_fence_is_no_error() -> None:
   files.fence()
 
 def test_what_is_refused_is_given_back_later() -> None:
-  """Steps go from the last to the first; the refused one and those before it wait for another try."""
+  """Steps run from the last to the first. The refused step and those before it wait for another try."""
   unreturned = files.Unreturned()
   done: list[str] = []
   refuse = True

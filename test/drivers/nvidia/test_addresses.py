@@ -1,4 +1,4 @@
-"""Addresses that processor and GPUs share: taken, given back, never twice."""
+"""Addresses that processor and GPUs share: taken, returned, never given twice."""
 import random
 
 import pytest

@@ -1,4 +1,4 @@
-"""Memory: kinds, refusals, what is shared and given back; what a card tells of itself."""
+"""Memory: kinds, refusals, sharing and freeing; the properties of a card."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_multiprocessors_are_counted_where_masks_are_not_told(opened, monkeypatc
   with pytest.raises(Refused, match="GrGetInfo"): device.card._count()
 
 def test_local_memory_has_a_place_for_each_tpc_that_the_chip_has(opened) -> None:
-  """Also for those that are off: it is not known whether the GPU leaves their places out."""
+  """Disabled TPCs count too: it is not known whether the GPU skips them."""
   computer, device = opened("sm_90")
   assert (device.card.tpcs, device.card.tpc_places) == (66, 72)
   device.reserve_local(16)

@@ -26,7 +26,7 @@ def test_a_ring_wraps(opened, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_ring_goes_on_where_the_gpu_does_not_tell_how_far_it_has_read(opened,
                                                                         monkeypatch: pytest.MonkeyPatch) -> None:
-  """What is done has been read; a timeline that begins anew is told apart."""
+  """Completed commands have been read. A restarted timeline is recognized."""
   monkeypatch.setattr(channel, "ENTRIES", 64)
   monkeypatch.setattr(Timeline, "LIMIT", 100)
   monkeypatch.setattr(Processor, "_entry_done",
@@ -41,13 +41,12 @@ def test_a_ring_goes_on_where_the_gpu_does_not_tell_how_far_it_has_read(opened,
 @pytest.mark.parametrize("tells", (True, False))
 def test_a_full_ring_that_nothing_has_been_read_of_is_not_overwritten(opened, monkeypatch: pytest.MonkeyPatch,
                                                                       tells: bool) -> None:
-  """The GPU does something only when there is no room any more, one submission at a time; whether it tells then how
-  far it is or not."""
+  """The GPU advances only when the ring is full, one submission at a time. It may or may not report its position."""
   monkeypatch.setattr(channel, "ENTRIES", 64)
   computer, device = opened("sm_90")
   note, program, a = Note(computer), device.load(code()), device.allocator.alloc(100)
   ring, step, full = device.compute.ring, Processor.step, list[int]()
-  allowed = [0]   # how far the GPU may come
+  allowed = [0]   # how far the GPU may advance
   def begin(done) -> None:
     full.append(ring.written - behind)
     allowed[0] = device.timeline.completed + 1
@@ -90,7 +89,7 @@ def test_many_words_are_several_entries(opened) -> None:
   assert device.compute.ring.written - before >= 4
 
 def test_channels_are_registered_and_then_scheduled(opened, monkeypatch: pytest.MonkeyPatch) -> None:
-  """A kernel's driver refuses the other order, and so does the virtual one."""
+  """The kernel driver refuses the other order, and so does the virtual one."""
   said, control, uvm = list[str](), Connection.control, Connection.call_uvm
   def noted(connection: Connection, item: int, parameters: object) -> object:
     said.append(type(parameters).__name__)
@@ -119,7 +118,7 @@ def test_commands_are_shown(opened) -> None:
 
 def test_the_doorbell_comes_after_the_pointer_and_is_not_left_in_the_processor(opened,
                                                                                monkeypatch: pytest.MonkeyPatch) -> None:
-  """Stores to a window that is write-combined leave the processor at a fence."""
+  """Stores to a write-combined window leave the processor at a fence."""
   computer, device = opened("sm_90")
   Note(computer)
   seen, store = list[str](), VirtualMapping.store32

@@ -1,4 +1,4 @@
-"""What distinguishes GPUs: classes, splits of the cache."""
+"""Differences between GPUs: classes, splits of the cache."""
 import pytest
 
 from tinyhw.drivers.nvidia.chips import CHIPS, WITHOUT_CODE, chip_of, newest, shared_config, split

@@ -1,5 +1,5 @@
-"""Files for the vendor's library, against what its assembler makes of the same kernel, and read by its disassembler,
-where they are installed."""
+"""Files for the vendor's library, against those of its assembler for the same kernel, and read by its disassembler, if
+they are installed."""
 import shutil
 import struct
 import subprocess
@@ -29,7 +29,7 @@ PTX = """.version 8.0
 """
 
 def sections(file: bytes) -> dict[str, tuple[bytes, tuple[int, ...]]]:
-  """Bytes of each section by name, and (kind, flags, alignment, entry)."""
+  """Return the bytes of each section by name, and (kind, flags, alignment, entry)."""
   start, count, names = struct.unpack_from("<Q", file, 40)[0], struct.unpack_from("<H", file,
                                                                                   60)[0], struct.unpack_from(
     "<H", file, 62)[0]
@@ -39,7 +39,7 @@ def sections(file: bytes) -> dict[str, tuple[bytes, tuple[int, ...]]]:
   return {name(h[0]): (b"" if h[1] == 8 else file[h[4]:h[4] + h[5]], (h[1], h[2], h[8], h[9])) for h in headers}
 
 def attributes(data: bytes) -> list[tuple[int, int, bytes]]:
-  """(number, form, value) of .nv.info."""
+  """Return (number, form, value) of .nv.info."""
   found, at = [], 0
   while at < len(data):
     form, number, value = struct.unpack_from("<BBH", data, at)
@@ -69,7 +69,7 @@ def test_shared_memory_is_that_of_a_kernel_whose_launch_says_how_much(tmp_path: 
   assert sizes == [0, 0] and sections(ours)[".nv.shared.example"] == sections(theirs)[".nv.shared.example"]
 
 def highest(text: bytes, arch: str) -> int:
-  """The highest vector register of code."""
+  """Return the highest vector register of code."""
   used = [r for _, inst, _ in decode_all(text, arch) for r in inst.operands if isinstance(r, Reg)
           and r.cls.bank is regs.VECTOR]
   return max(r.index + r.cls.units - 1 for r in used if r.index is not None and r.index != regs.ZERO)
@@ -84,7 +84,7 @@ def test_sections_are_those_of_the_assembler(tmp_path: Path, arch: str) -> None:
                              registers=(("r", highest(theirs[".text.example"][0], arch) + 1),))))
   for name in (".text.example", ".nv.constant0.example", ".nv.callgraph"): assert ours[name] == theirs[name], name
   def comparable(data: bytes) -> list[tuple[int, int, bytes]]:
-    """Without numbers of symbols, which are first, and what only says which assembler it was."""
+    """Remove the numbers of symbols, which are first, and the version of the assembler."""
     return sorted((n, f, v if n not in (0x2F, 0x11, 0x12, 0x0A) else v[4:]) for n, f, v in attributes(data)
                   if n not in (0x37, 0x5F))
   assert comparable(ours[".nv.info"][0]) == comparable(theirs[".nv.info"][0])

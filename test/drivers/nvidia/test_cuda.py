@@ -32,12 +32,12 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
   with Context(EMULATE=""): yield make
 
 def test_numbers_go_by_the_place_on_the_bus(fake: Opener) -> None:
-  """The library is told by the C library's environment, before it begins, and what a user has chosen is kept."""
+  """The C library's environment tells the library before it starts, and a user's choice is kept."""
   assert fake()[0].order == b"PCI_BUS_ID" == os.environb[b"CUDA_DEVICE_ORDER"]
   assert fake(order="FASTEST_FIRST")[0].order == b"FASTEST_FIRST"
 
 def test_virtual_gpus_have_no_vendors_library(fake: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-  """It would open a real one. Where the kernel's driver refuses, its words are told."""
+  """The library would open a real GPU. If the kernel driver refuses, its message is shown."""
   library, _ = fake()
   begun = library.calls["cuDeviceGetCount"]
   computer = Computer("sm_90", ["sm_90"])
@@ -69,7 +69,7 @@ def test_bytes_launches_and_what_is_given_back(fake: Opener) -> None:
   assert not library.memory and not library.modules and not library.events
 
 def test_tensor_maps_are_in_memory_of_the_card(fake: Opener) -> None:
-  """Written before the launch, where the addresses are others than those that are there."""
+  """They are written before the launch, if the addresses have changed."""
   library, device = fake()
   maps = (0, (64).to_bytes(8, "little") + bytes(range(120))), (0, bytes(128))
   program, a, b = device.load(code(descriptors=maps)), device.allocator.alloc(1000), device.allocator.alloc(1000)
@@ -83,8 +83,7 @@ def test_tensor_maps_are_in_memory_of_the_card(fake: Opener) -> None:
 
 @pytest.mark.parametrize("compute, most", [((8, 0), 166912), ((8, 9), 101376), ((9, 0), 232448)])
 def test_shared_memory_is_dynamic(fake: Opener, compute: tuple[int, int], most: int) -> None:
-  """The library takes no more than 48 KiB of static memory, and more of dynamic only if that and the static are no
-  more than the card has."""
+  """The library takes at most 48 KiB of static memory. It takes more dynamic memory if the sum fits the card."""
   library, device = fake(compute=compute)
   for size in (0, 1000, 48 << 10, (48 << 10) + 4, most):
     program = device.load(code(device.arch, arguments=(), local_bytes=size))
@@ -130,7 +129,7 @@ def test_a_kernel_that_fails_loses_the_device(fake: Opener) -> None:
   device.close()
 
 def test_a_kernel_that_never_ends_loses_the_device_at_the_deadline(fake: Opener) -> None:
-  """Told as our own driver tells it (test/drivers/gpu/test_device.py).
+  """The message is that of our own driver (test/drivers/gpu/test_device.py).
 
   The stand-in fails a call that would wait for the kernel.
   """
@@ -188,7 +187,7 @@ def test_a_device_is_not_told_of_more_than_the_library_has_room_for(fake: Opener
     for k in range(2000): device.submit([Launch(endless, [a], [k], 1)])
 
 def test_garbage_waits_for_nothing(fake: Opener) -> None:
-  """What finalizers give back, while a kernel runs, is given back when all is done."""
+  """Resources that finalizers free while a kernel runs are freed when all is done."""
   library, device = fake()
   a, endless, program = device.allocator.alloc(64), device.load(code(name="endless")), device.load(code())
   own = (ctypes.c_char * 100)()
@@ -203,7 +202,7 @@ def test_garbage_waits_for_nothing(fake: Opener) -> None:
   assert len(library.modules) == 1 and not library.registered
 
 def test_garbage_waits_for_no_lock(fake: Opener) -> None:
-  """A finalizer runs under whatever locks its thread holds; the allocator's may be another thread's."""
+  """A finalizer runs under any locks of its thread. The allocator's lock may belong to another thread."""
   _, device = fake()
   program, held, enough, over = device.load(code(descriptors=((0, bytes(128)),
                                                               ))), threading.Event(), threading.Event(), list[bool]()
@@ -220,7 +219,7 @@ def test_garbage_waits_for_no_lock(fake: Opener) -> None:
   assert over == [True], "the kernel's memory was given back before the lock was free"
 
 def test_what_others_run_in_the_context_is_waited_for_with_the_deadline(fake: Opener) -> None:
-  """Another library of the process, or this device before it was closed and opened again."""
+  """The others are another library of the process, or this device before it was closed and opened again."""
   library, device = fake()
   a = device.allocator.alloc(64)
   library.behind = 1
@@ -229,7 +228,7 @@ def test_what_others_run_in_the_context_is_waited_for_with_the_deadline(fake: Op
     device.allocator.copyin(a, memoryview(bytes(64)))
 
 def test_what_is_done_at_the_deadline_is_done(fake: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-  """A program that had no time to look for as long as that looks once more before it gives the GPU up."""
+  """A program that was suspended past the deadline polls once more before it gives the GPU up."""
   _, device = fake()
   monkeypatch.setattr(cuda, "wait_until", lambda *arguments: False)
   device.synchronize()
@@ -267,7 +266,7 @@ def test_memory_of_the_program_and_of_other_gpus(fake: Opener) -> None:
 @pytest.mark.parametrize("number", (errno.EPERM, errno.EINVAL), ids=errno.errorcode.get)
 def test_a_sandbox_that_does_not_know_a_call(fake: Opener, monkeypatch: pytest.MonkeyPatch, call: str,
                                              number: int) -> None:
-  """The library takes over, and finds the GPU free: it is a client of its own, for which we may not keep it."""
+  """The library takes over, and finds the GPU free. It is a client of its own, so we must not keep the GPU reserved."""
   fake()
   computer = Computer("sm_90", ["sm_90"])
   monkeypatch.setattr(files, "COMPUTER", computer)
@@ -292,8 +291,8 @@ def test_what_the_resource_manager_answers_is_no_sandbox(fake: Opener, monkeypat
     rm.forget(computer)
 
 def test_it_is_a_device_of_its_own_and_the_way_out(fake: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Where a container keeps the kernel driver's calls from programs, NV goes through the library; where nothing helps,
-  the first refusal is told."""
+  """If a container denies programs the kernel driver's calls, NV uses the library. If nothing helps, the first refusal
+  is shown."""
   fake()
   assert [Device.canonicalize(name) for name in ("nv:cuda", "NV:CUDA:0", "cuda:cuda:2")] == ["NV:CUDA", "NV:CUDA",
                                                                                              "NV:CUDA:2"]

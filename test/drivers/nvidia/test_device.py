@@ -1,4 +1,4 @@
-"""One GPU: bytes there and back, launches, local memory, the order of its channels, faults and deadlines."""
+"""One GPU: bytes to the GPU and back, launches, local memory, the order of its channels, faults and deadlines."""
 import struct
 
 import pytest
@@ -25,7 +25,7 @@ def test_launches_reach_the_gpu_with_their_arguments(opened, kind: str) -> None:
           and fields["register_count"] == 34)
 
 def test_a_kernel_sees_what_the_one_before_wrote(opened) -> None:
-  """The caches of a multiprocessor are emptied between kernels; leaving that out is found."""
+  """The caches of a multiprocessor are invalidated between kernels. The test finds a missing invalidation."""
   computer, device = opened("sm_90")
   note, program, a = Note(computer, stores=True), device.load(code()), device.allocator.alloc(400)
   read = note.Block.step

@@ -1,5 +1,5 @@
-"""What `doctor --device NV` finds: each thing that can be wrong is named, with what would change it; and the device
-says the same when it opens."""
+"""Findings of `doctor --device NV`: each possible problem is named, with its fix. The device gives the same message
+when it opens."""
 import errno
 from collections.abc import Callable, Iterator
 
@@ -21,7 +21,7 @@ LIBRARY = "/usr/lib/x86_64-linux-gnu/libcuda.so."
 
 @pytest.fixture
 def computer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computer]:
-  """A computer with one card, which the PCI bus shows too, and the vendor's library."""
+  """Make a computer with one card, which is on the PCI bus too, and the vendor's library."""
   box = Computer("examined", ["sm_90"])
   box.texts |= {f"{PCI}/vendor": "0x10de\n", f"{PCI}/class": "0x030200\n", f"{PCI}/device": "0x2335\n",
                 LIBRARY + "580.142": "", LIBRARY + "1": ""}
@@ -31,7 +31,7 @@ def computer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computer]:
   others_end(box)
 
 def others_end(box: Computer) -> None:
-  """All processes but the first one."""
+  """End all processes except the first one."""
   for other in box.processes[1:]: other.kill()
 
 def test_a_card_that_is_driven(computer: Computer) -> None:
@@ -76,7 +76,7 @@ def unknown_gpu(box: Computer) -> None:
 def instances(box: Computer) -> None:
   box.texts["/proc/driver/nvidia/capabilities/gpu0/mig/gi1/access"] = "DeviceFileMinor: 3\n"
 def exclusive(box: Computer) -> None:
-  """Another process has the GPU: its client has made a device and a subdevice."""
+  """Let another process have the GPU: its client has made a device and a subdevice."""
   box.gpus[0].mode = ComputeMode.EXCLUSIVE_COMPUTE_PROCESS
   other = rm.Connection(box.process())  # type: ignore[arg-type]
   Card(other, other.list_cards()[0])
@@ -85,7 +85,7 @@ def fell_off(box: Computer) -> None: box.fail("GetGidInfo", 1, Status.GPU_IS_LOS
 def somebody_else(box: Computer) -> None: box.gpus[0].vram_used = 3 << 30
 def did_not_start(box: Computer) -> None: box.refused["/dev/nvidia0"] = errno.EIO
 
-# What is wrong, the finding that names it, words of it, and of its fix
+# The problem, the finding that names it, words of it, and of its fix
 WRONG = [
   (no_card_and_no_module, "card", PROBLEM, "no GPU of NVIDIA is on the PCI bus", "look whether it has power"),
   (no_module, "kernel module", PROBLEM, "(device 0x2335) is on the PCI bus, but the kernel's module nvidia is not "

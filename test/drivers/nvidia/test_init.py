@@ -1,4 +1,4 @@
-"""Which GPU is opened."""
+"""The choice of the GPU to open."""
 import pytest
 
 from tinyhw.drivers import nvidia

@@ -1,4 +1,4 @@
-"""What a QMD says of a launch, and what is refused; the words of a launch, in a reviewed file and in the documents."""
+"""The QMD of a launch, and refusals; the words of a launch, in a reviewed file and in the documents."""
 import random
 import re
 import struct
@@ -59,7 +59,7 @@ def test_the_data_of_a_launch(opened, kind: str) -> None:
 MAPS = (0, (64).to_bytes(8, "little") + bytes(range(120))), (0, bytes(8) + bytes(120))
 
 def addresses(data: bytes, program) -> list[int]:
-  """Of the maps that the last argument of a launch at 0x10_0000 leads to."""
+  """Return the addresses in the maps to which the last argument of a launch at 0x10_0000 points."""
   place = program.argument_offset + 16
   at = int.from_bytes(data[place:place + 8], "little") - 0x10_0000
   assert at % 128 == 0 and at >= place + 8 and data[at + 8:at + 128] == bytes(range(120)) and len(data) == at + 256
@@ -89,7 +89,7 @@ def test_a_recording_with_another_buffer_has_other_maps(opened) -> None:
                                                                                     "little") == b.address
 
 def boxed_product() -> UOp:
-  """A product of four warps, (64, 256) x (256, 64), whose factors TMA copies."""
+  """Make a product of four warps, (64, 256) x (256, 64), with factors from bulk tensor copies."""
   out, a, b = UOp.param(0, dtypes.float32, 64 * 64), UOp.param(1, dtypes.float16,
                                                                64 * 256), UOp.param(2, dtypes.float16, 256 * 64)
   i, j, x = (UOp(Ops.RANGE, dtypes.weakint, (UOp.const(dtypes.weakint, n),), (k, kind))
@@ -99,7 +99,7 @@ def boxed_product() -> UOp:
   return UOp.sink(out.index(i * 64 + j).store((left * right).reduce(Ops.ADD, x), i, j), arg=KernelInfo(opts=opts))
 
 def test_a_replay_with_other_buffers_copies_boxes_of_those(opened) -> None:
-  """Small whole numbers, whose sums are exact."""
+  """Use small whole numbers, whose sums are exact."""
   _, device = opened("sm_90")
   capable = sass.capabilities("sm_90")
   program = device.load(sass.compile(lower(optimize(boxed_product(), capable), capable, "product"), "sm_90"))
@@ -131,7 +131,7 @@ def test_a_launch_is_as_it_was_reviewed() -> None:
                                                               "the difference")
 
 def test_the_launch_in_the_documents_is_this_one() -> None:
-  """Words of commands; bits, names and values of the QMD; offsets and values of the constant bank."""
+  """Compare words of commands; bits, names and values of the QMD; offsets and values of the constant bank."""
   text = (GOLDEN.parents[1] / "docs/nvidia.md").read_text(encoding="utf-8")
   block = text.partition("<!-- launch of sm_90")[2].split("```")[1]
   golden = (GOLDEN / "nvidia_launch.txt").read_text().partition("# sm_90")[2]

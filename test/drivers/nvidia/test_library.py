@@ -1,4 +1,4 @@
-"""The vendor's library: what is missing, and statuses in words."""
+"""The vendor's library: missing functions, and statuses in words."""
 import ctypes
 import errno
 

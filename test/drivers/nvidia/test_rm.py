@@ -1,4 +1,4 @@
-"""The connection: versions, statuses in words, each call failing in turn, what a fork leaves."""
+"""The connection: versions, statuses in words, each call failing in turn, the state after a fork."""
 import errno
 import os
 
@@ -20,7 +20,7 @@ from tinyhw.errors import DeviceError, TinyError
 @pytest.mark.parametrize("version", [*((branch, 90, 7) for branch in BRANCHES), (550, 40, 7)],
                          ids=lambda version: ".".join(map(str, version)))
 def test_each_version_of_the_kernel_driver_is_spoken_to(opened, version: tuple[int, ...]) -> None:
-  """Those of a branch, and one that differs from its branch."""
+  """Versions of a branch, and one that differs from its branch."""
   computer, device = opened("sm_90", version=version)
   Note(computer)
   program, a = device.load(code()), device.allocator.alloc(100)
@@ -50,7 +50,8 @@ def test_no_driver_and_unknown_versions_are_told(monkeypatch: pytest.MonkeyPatch
   assert rm.version_of(computer) == (550, 163, 1)
 
 def test_a_sandbox_with_nodes_and_without_files(opened) -> None:
-  """The driver tells its version itself; who may not ask is told that, and not that there is no driver."""
+  """The driver itself tells its version. A process without permission gets that message, and not that there is no
+  driver."""
   computer, device = opened("sm_90", version=(550, 54, 14))
   for text in ("", "unknown"):
     computer.texts["/sys/module/nvidia/version"] = text
@@ -128,8 +129,8 @@ def test_the_child_of_a_fork_has_no_gpu_and_may_open_it(opened) -> None:
   device.synchronize()
 
 def test_where_unified_memory_does_without_the_process_s_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-  """It says that there is nothing to do, or does not know the call; it is told where an address space is refused for
-  it."""
+  """Unified memory has nothing to do, or does not know the call. That is reported if an address space is refused
+  because of it."""
   for injected, needed in ((Status.WARN_NOTHING_TO_DO, False), (errno.EINVAL, False), (Status.INVALID_STATE, True)):
     computer = Computer("sm_90", ["sm_90"])
     monkeypatch.setattr(files, "COMPUTER", computer)

@@ -1,4 +1,4 @@
-"""Which GPUs a process uses: those that it was given, in the order of the PCI bus, as CUDA_VISIBLE_DEVICES chooses."""
+"""The GPUs of a process: those that it was given, in the order of the PCI bus, as CUDA_VISIBLE_DEVICES chooses."""
 import errno
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from tinyhw.errors import DeviceError, DriverError
 
 @pytest.fixture
 def computer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computer]:
-  """Three cards."""
+  """Make a computer with three cards."""
   box = Computer("three", ["sm_80", "sm_89", "sm_90"])
   monkeypatch.setattr(files, "COMPUTER", box)
   with Context(EMULATE=""): yield box
@@ -21,7 +21,7 @@ def computer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computer]:
   assert box.census() == {}
 
 def used(box: Computer, chosen: str = "all") -> list[int]:
-  """The minor numbers of the cards that are used."""
+  """Return the minor numbers of the used cards."""
   with Context(CUDA_VISIBLE_DEVICES=chosen): return [info.minor_number for info in rm.connect(box).list_cards()]
 
 def arch(ordinal: int) -> str:
@@ -30,13 +30,13 @@ def arch(ordinal: int) -> str:
   return device.arch
 
 def test_numbers_go_by_the_place_on_the_bus(computer: Computer) -> None:
-  """As nvidia-smi has them, not as the kernel found them."""
+  """Numbers are those of nvidia-smi, not those of the kernel."""
   assert used(computer) == [0, 1, 2] and arch(0) == "sm_80"
   computer.gpus[0].bus, computer.gpus[2].bus = 0xC1, 0x01
   assert used(computer) == [2, 1, 0] and arch(0) == "sm_90"
 
 def test_a_container_that_was_given_one_of_them(computer: Computer) -> None:
-  """The kernel's driver tells of all. What has no node is somebody else's."""
+  """The kernel driver lists all. A GPU without a node belongs to others."""
   for minor in (0, 2): del computer.nodes[f"/dev/nvidia{minor}"]
   assert used(computer) == [1] and arch(0) == "sm_89"
   words = ("no GPU number 1: NVIDIA's kernel driver runs 3, and this process uses 1 of them: without /dev/nvidia0, "
@@ -50,7 +50,7 @@ def test_a_container_that_was_given_one_of_them(computer: Computer) -> None:
       arch(0)
 
 def test_a_batch_system_that_keeps_gpus_from_jobs(computer: Computer) -> None:
-  """By rules of the cgroup: the nodes are there. Where none may be opened, opening says so."""
+  """The rules of the cgroup deny nodes that exist. If no node may be opened, the open call tells so."""
   computer.refused |= {"/dev/nvidia0": errno.EPERM, "/dev/nvidia2": errno.EPERM}
   assert used(computer) == used(computer, "0") == [1] and arch(0) == "sm_89"
   with pytest.raises(DeviceError, match="uses 1 of them: without /dev/nvidia0, /dev/nvidia2; have them given to the "
@@ -89,7 +89,7 @@ def test_a_choice_that_cannot_be(computer: Computer, text: str, words: str) -> N
   with Context(CUDA_VISIBLE_DEVICES=text), pytest.raises(DeviceError, match=words): arch(0)
 
 def test_uuids_that_the_kernel_does_not_tell(computer: Computer) -> None:
-  """Before a GPU has been started procfs has question marks; in sandboxes it is not there."""
+  """procfs has question marks before a GPU has been started. In sandboxes it is missing."""
   name = "GPU-" + computer.gpus[1].uuid.hex()[:8]
   path = "/proc/driver/nvidia/gpus/0000:18:00.0/information"
   computer.texts[path] = "GPU UUID: \t GPU-????????-????-????-????-????????????\n"
@@ -101,7 +101,7 @@ def test_virtual_gpus_are_not_chosen(computer: Computer) -> None:
   with Context(EMULATE="sm_90"): assert used(computer, "7") == [0, 1, 2]
 
 def test_a_gpu_among_others_that_is_not_driven(computer: Computer) -> None:
-  """It is named, and so are the others; it keeps nobody from them."""
+  """It is named, and so are the others. It does not affect their use."""
   chip = computer.gpus[0].chip
   computer.gpus[0].chip = type(chip)(**{**vars(chip), "compute": 0xC1C0, "marketing": "NVIDIA TITAN"})
   words = ("NVIDIA TITAN at 0000:17:00.0 has no compute class that is known here; known are .*; other GPUs here: "

@@ -1,5 +1,5 @@
-"""Programs compiled for NVIDIA GPUs and executed by the emulator's warps, in flat memory: what tests of selection
-compare with the interpreter."""
+"""Compile programs for NVIDIA GPUs, and execute them by the emulator's warps in flat memory. Tests of selection compare
+the result with the interpreter."""
 from __future__ import annotations
 
 from test.isa.executed import CODE, Machine
@@ -14,7 +14,7 @@ from tinyhw.machine.ir.code import Code
 ARCHS = ("sm_80", "sm_89", "sm_90")
 
 def launch_of(code: Code, slots: bytes, blocks: int) -> Launch:
-  """The launch of a kernel with these arguments."""
+  """Return the launch of a kernel with these arguments."""
   start, counts = ABI[generation_of(code.arch).name], dict(code.registers)
   constants = bytearray(start.arguments) + slots
   constants[start.stack:start.stack + 4] = code.private_bytes.to_bytes(4, "little")

@@ -1,4 +1,4 @@
-"""Where arguments begin, as compiled code of NVIDIA's own assembler has it."""
+"""Offsets of arguments, as in compiled code of NVIDIA's own assembler."""
 import pytest
 
 from tinyhw.drivers.nvidia.chips import CHIPS

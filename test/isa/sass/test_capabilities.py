@@ -1,4 +1,4 @@
-"""What codegen may ask for, by architecture."""
+"""The capabilities of each architecture for codegen."""
 import pytest
 
 from tinyhw.drivers.nvidia.chips import CHIPS
@@ -22,6 +22,6 @@ def test_generations() -> None:
     with pytest.raises(CompileError): generation_of(arch)
 
 def test_shared_memory_is_what_drivers_give_a_block() -> None:
-  """Plans without a card are those with one."""
+  """Plans without a card equal those with one."""
   assert {chip.arch: chip.local_bytes for chip in CHIPS[2:]} == {chip.arch: capabilities(chip.arch).local_bytes
                                                                  for chip in CHIPS[2:]}

@@ -1,4 +1,4 @@
-"""What the listing says of NVIDIA's kernels, and the model behind it."""
+"""The listing of NVIDIA's kernels, and the model for it."""
 from __future__ import annotations
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ def test_lines_tell_of_control_words_and_of_what_they_wait_for() -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_model_of_a_product(arch: str) -> None:
-  """Whatever the lowering: the operations are the kernel's, nothing beats a peak, and what binds takes as long as the
+  """For any lowering, the operations are the kernel's, and nothing exceeds a peak. The bound equals the time of the
   loop."""
   found = bounds(compiled(product(256, 256, 256, dtypes.float16, dtypes.float32), arch), arch)
   assert found.operations == 2 * 256 ** 3 and found.memory == 2 * 256 * 256 * 2 + 256 * 256 * 4
@@ -62,7 +62,7 @@ def test_model_of_an_elementwise_kernel(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_instructions_are_as_many_as_warps_execute(arch: str) -> None:
-  """The listing's count of the whole launch beside the emulator's."""
+  """Compare the listing's count of the whole launch with the emulator's."""
   for kernel in (product(64, 64, 256, dtypes.float16, dtypes.float32), elementwise(1 << 12, 1, 1)):
     program = compiled(kernel, arch)
     overall = next(line for line in compile_listed(program, arch)[1].splitlines() if line.startswith("overall "))
@@ -70,7 +70,7 @@ def test_instructions_are_as_many_as_warps_execute(arch: str) -> None:
     assert f": {size(executed)} instructions, " in overall, f"{executed} in {overall}"
 
 def last_loop(program: Program, arch: str) -> list[str]:
-  """The lines of a listing's last loop; before it are the first fillings, in a loop of their own."""
+  """Return the lines of a listing's last loop. The first stagings are in a loop before it."""
   lines = compile_listed(program, arch)[1].splitlines()
   return lines[max(at for at, line in enumerate(lines) if line[0] == "/"):max(at for at, line in enumerate(lines)
                                                                               if line[0] == "\\") + 1]
@@ -78,8 +78,8 @@ def last_loop(program: Program, arch: str) -> list[str]:
 @pytest.mark.parametrize("arch", ("sm_80", "sm_89"))
 @pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.bfloat16), ids=str)
 def test_a_large_product_keeps_the_tensor_core_busy(dtype: DType, arch: str) -> None:
-  """4096^3: at least 85 % of the peak by the model, in the loop and of the whole kernel; nothing else is in the loop
-  but what it must do."""
+  """4096^3 reaches at least 85 % of the peak by the model, in the loop and in the whole kernel. The loop has only
+  necessary instructions."""
   program = compiled(product(4096, 4096, 4096, dtype, dtypes.float32), arch)
   found = bounds(program, arch)
   assert found.hottest.share >= 0.85 and found.whole.share >= 0.85, f"{found.hottest.binding}: {found.hottest.cost}"
@@ -90,8 +90,8 @@ def test_a_large_product_keeps_the_tensor_core_busy(dtype: DType, arch: str) -> 
 
 @pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.bfloat16), ids=str)
 def test_a_large_product_of_four_warps_keeps_the_tensor_core_busy(dtype: DType) -> None:
-  """The same of the rate that only they reach, on sm_90: products of an iteration stand together, and what waits for
-  them stands before them."""
+  """The same holds for the rate of four warps on sm_90. Products of an iteration are adjacent, and the waits for them
+  come first."""
   program = compiled(product(4096, 4096, 4096, dtype, dtypes.float32), "sm_90")
   found = bounds(program, "sm_90")
   assert found.hottest.share >= 0.95 and found.whole.share >= 0.85, f"{found.hottest.binding}: {found.hottest.cost}"
@@ -104,12 +104,12 @@ def test_a_large_product_of_four_warps_keeps_the_tensor_core_busy(dtype: DType) 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("transposed, turned", [(False, True), (True, False), (True, True)])
 def test_factors_may_lie_either_way(arch: str, transposed: bool, turned: bool) -> None:
-  """A layer's weights are transposed; the gradient of them has the other factor turned."""
+  """A layer's weights are transposed. Their gradient has the other factor transposed."""
   found = bounds(compiled(product(4096, 4096, 4096, dtypes.float16, dtypes.float32, transposed, turned), arch), arch)
   assert found.whole.share >= (0.85 if arch == "sm_90" else 0.8), f"{found.hottest.binding}: {found.hottest.cost}"
 
 def test_many_columns_are_read_once() -> None:
-  """The last layer of a language model: all rows are in the cache; along its columns first it reaches 39 % by the
+  """In the last layer of a language model all rows are in the cache. With its columns first it reaches 39 % by the
   model."""
   assert bounds(compiled(product(2048, 50304, 768, dtypes.float16, dtypes.float32, True), "sm_90"),
                 "sm_90").whole.share >= 0.7
@@ -121,14 +121,14 @@ ODD, LOGITS, WEIGHTS = (1001, 1001, 1001), (2048, 768, 50257), (50257, 768, 2048
   ("sm_90", ODD, False, 0.2), ("sm_90", LOGITS, False, 0.35), ("sm_90", WEIGHTS, True, 0.6),
   ("sm_90", (4096, 4096, 4095), False, 0.6)])
 def test_rows_that_are_no_whole_pieces(arch: str, size: tuple[int, int, int], turned: bool, least: float) -> None:
-  """1001^3, and the gradients of a last layer of 50257 classes: lanes beside each other copy neighbours, so that the
-  cache is asked once."""
+  """1001^3, and the gradients of a last layer of 50257 classes. Adjacent lanes copy adjacent elements, so that the
+  cache is accessed once."""
   found = bounds(compiled(product(*size, dtypes.float16, dtypes.float32, False, turned), arch), arch)
   assert found.whole.share >= least, f"{found.whole.binding}: {found.whole.cost}"
 
 def test_narrow_copies_have_few_gates() -> None:
-  """2049^3: of a factor that lies across the sum a lane copies 32 elements of 8 steps of 32, the last of them behind
-  the end; gates by the loop are those, and one for the other factor."""
+  """2049^3: of a factor across the sum, a lane copies 32 elements of 8 steps of 32, the last of them after the end. The
+  loop has gates for those, and one for the other factor."""
   program = compiled(product(2049, 2049, 2049, dtypes.float16, dtypes.float32), "sm_80")
   found = bounds(program, "sm_80")
   assert found.whole.share >= 0.55, f"{found.whole.binding}: {found.whole.cost}"
@@ -136,12 +136,12 @@ def test_narrow_copies_have_few_gates() -> None:
   assert len({u.src[1] for u in program.uops if u.op is Ops.LOAD and len(u.src) > 1}) <= 2 * 9
 
 def test_a_long_sum_of_four_warps() -> None:
-  """The gradient of a last layer's input over 50304 classes, in blocks of products of four warps."""
+  """The gradient of a last layer's input over 50304 classes is computed in blocks of products of four warps."""
   program = compiled(product(2048, 768, 50304, dtypes.float16, dtypes.float32), "sm_90")
   assert bounds(program, "sm_90").whole.share >= 0.5 and sum(u.op is Ops.PANEL for u in program.uops) == 2
 
 def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_are_faster() -> None:
-  """A sum that is no multiple of 64: its zeros are outside of the tensors. With equal bounds lanes copy."""
+  """The sum is no multiple of 64; its zeros are outside of the tensors. With equal bounds lanes copy."""
   kernel, capable = product(4096, 4096, 1000, dtypes.float16, dtypes.float32), capabilities("sm_90")
   program, without = compiled(kernel, "sm_90"), lower(optimize(kernel, replace(capable, boxes=False)), capable,
                                                       "product")
@@ -155,7 +155,7 @@ def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_a
 
 @pytest.mark.parametrize("arch, least", [("sm_80", 0.95), ("sm_89", 0.85), ("sm_90", 0.85)])
 def test_a_large_product_of_floats_keeps_the_fma_pipe_busy(arch: str, least: float) -> None:
-  """4096^3 of float32, which no tensor core does without loss."""
+  """4096^3 of float32, which no tensor core computes without loss."""
   found = bounds(compiled(product(4096, 4096, 4096, dtypes.float32, dtypes.float32), arch), arch)
   assert found.hottest.element == "f32, vector unit" and found.hottest.share >= least, (f"{found.hottest.binding}: "
                                                                                         f"{found.hottest.cost}")
@@ -164,9 +164,9 @@ def test_a_large_product_of_floats_keeps_the_fma_pipe_busy(arch: str, least: flo
 @pytest.mark.parametrize("columns, faster, alone",
                          [(64, 1.4, 0.95), (128, 1.0, 0.95), (256, 1.0, 1.0), (1024, 1.0, 1.0)])
 def test_lanes_that_exchange_sums_take_less_of_everything(columns: int, faster: float, alone: float, arch: str) -> None:
-  """Than those that share them in shared memory alone, which binds the shortest rows.
+  """They are compared with lanes that share sums in shared memory alone, which is the bound for the shortest rows.
 
-  Several warps alone are no slower; one is hardly.
+  A block of several warps that runs alone is no slower. A block of one warp hardly is.
   """
   out, a = UOp.param(0, dtypes.float32, 4096), UOp.param(1, dtypes.float32, 4096 * columns)
   i, x = UOp.range(4096, 0), UOp.range(columns, 1, AxisType.REDUCE)
@@ -179,7 +179,7 @@ def test_lanes_that_exchange_sums_take_less_of_everything(columns: int, faster: 
           and found.resources["i"] < other.resources["i"]), "shared memory, and issue slots"
 
 def test_what_is_done_rarely_is_no_loop_and_costs_nothing() -> None:
-  """Quotients have a path for numbers that need more care, behind the end of the code, from where it jumps back."""
+  """Quotients have a path for rare numbers after the end of the code, from where it jumps back."""
   (kernel,) = kernels_of(Tensor.empty(512, 512, device="NULL").softmax())
   program = compiled(kernel, "sm_90")
   text = compile_listed(program, "sm_90")[1]

@@ -1,4 +1,4 @@
-"""Spills below the address that the constant bank says, as the vendor's compiler has them."""
+"""Spills below the address in the constant bank, as in code of the vendor's compiler."""
 from __future__ import annotations
 import re
 
@@ -27,8 +27,8 @@ def test_slots_lie_below_the_end() -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_kernel_that_spills(monkeypatch: pytest.MonkeyPatch, arch: str) -> None:
-  """Results are right, every access of local memory is by the pointer, which the kernel begins with, and it is behind
-  the other registers."""
+  """Results are right. Every access of local memory uses the pointer, which the kernel loads first, into the register
+  after all others."""
   monkeypatch.setattr(target, "registers_for", lambda lanes: 40)
   monkeypatch.setattr(target, "STEPS", {"R": (20,), "P": (2,)})
   kernel = product(64, 64, 64, dtypes.float32, dtypes.float32)

@@ -15,7 +15,7 @@ from tinyhw.isa.sass.table.form import GENERATIONS
 from tinyhw.isa.sass.table.table import table
 from tinyhw.machine.ir.inst import MInst
 
-# Where the disassembler's text says less than ours, or is written in another way: a reason, and ours.
+# Texts of the disassembler that are shorter than ours, or different: a reason, and ours.
 OTHERWISE = {
   "leaves out a first carry that is PT": re.compile(r"IADD3(\.X)? \w+, U?PT, U?P"),
   "leaves out the scale of RZ": re.compile(r"\[RZ\.X"),
@@ -25,12 +25,12 @@ OTHERWISE = {
   "leaves out an empty list": re.compile(r"DEPBAR \{\}"),
   "leaves out a distance of 0": re.compile(r"BRX.* 0x0$"),
 }
-NAN = re.compile(r"[+-][QS]NAN")  # ours has the bits of one that is not the usual one
-SAME, DRAWN = 20000, 24000        # instructions, at least
+NAN = re.compile(r"[+-][QS]NAN")  # ours has the bits of an unusual one
+SAME, DRAWN = 20000, 24000        # counts of instructions, at least
 MOST_EXEMPT = 0.05                # of those drawn; 2 to 4 % are
 
 def exemption(arch: str, inst: MInst, ours: str, text: str) -> str | None:
-  """Why a text that is not ours is no error, if it is none. text: "" if the disassembler refuses the instruction."""
+  """Return the reason why a different text is no error, or None. text: "" if the disassembler refuses the instruction."""
   if not text:
     return ("ATOMG has not all types with all operations" if inst.row.name == "ATOMG" and arch in ("sm_80", "sm_89")
             else None)

@@ -1,5 +1,5 @@
-"""Whole kernels through selection, allocation and scheduling to bytes that decode again, and that NVIDIA's
-disassembler reads as we do."""
+"""Whole kernels through selection, allocation and scheduling to bytes. The bytes decode again, and NVIDIA's
+disassembler prints our text."""
 import pytest
 
 from nvidia.golden import Vector
@@ -46,8 +46,8 @@ def test_code_says_what_a_launch_needs(arch: str) -> None:
 @pytest.mark.parametrize("lanes, registers", [(32, 252), (256, 252), (288, 165), (384, 165), (640, 93), (512, 125),
                                               (1024, 61)])
 def test_registers_of_a_block_fit_with_those_of_the_hardware(lanes: int, registers: int) -> None:
-  """512 of each lane of a sub-partition, which has every fourth warp: given out by eights, of which two are the
-  hardware's; one is left for the frame."""
+  """A sub-partition has 512 registers for each lane, and every fourth warp. It allocates steps of eight, two of them
+  for the hardware. One is left for the frame."""
   assert registers_for(lanes) == registers == target("sm_90", registers).allocatable["R"][-1] + 1
 
 def test_barriers_are_counted() -> None:

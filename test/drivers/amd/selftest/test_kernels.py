@@ -1,5 +1,5 @@
-"""The kernels of the self-test in AMD's words: each step fails, and says what is wrong, where card or driver make a
-mistake."""
+"""The kernels of the self-test in AMD assembly. If card or driver make a mistake, each step fails with an
+explanation."""
 import pytest
 from gpu.selftest import (
   Mistakes, Patch, Tried, altered, each_step, endless, explained, no_waits, nothing_copied, silent)
@@ -17,7 +17,7 @@ def old_code(patch: Patch) -> None:
   patch.setitem(commands.ACQUIRE[10], "all", {**commands.ACQUIRE[10]["all"], "gli_inv": 0})
 def other_words(patch: Patch) -> None: patch.setattr(faults, "explain", lambda device, fault: "went wrong")
 
-# By step: what goes wrong, and what the step says of it
+# By step: a mistake, and the step's message
 MISTAKES: Mistakes = {
   "empty kernel": (endless("AMD"), r"did not finish submission \d+ in 0.03 s"),
   "store": (one_group, "numbers of work-items: 63936 of 64000 elements differ; the first is number 64, 0 instead of "
@@ -45,6 +45,6 @@ def test_a_step_that_fails_is_explained(name: str, tester: Tried, monkeypatch: P
 def test_each_step_has_a_mistake() -> None: assert list(MISTAKES) == each_step()
 
 def test_the_bounds_are_those_of_the_emulator() -> None:
-  """What it makes of a float64 is as far off as the step allows."""
+  """The emulator's results for a float64 have the largest error that the step allows."""
   worst = max(abs(coarse(reciprocal)(x) * x - 1) for x in (1 + i / 997 for i in range(997)))
   assert selftest_kernels.HALF_OF_64 / 2 < worst <= selftest_kernels.HALF_OF_64

@@ -1,6 +1,6 @@
 """python3 -m tinyhw selftest AMD: it passes on all virtual cards, and each step that fails is explained.
 
-Kernels: test_selftest_kernels.py.
+Kernels: test_kernels.py.
 """
 import errno
 import os
@@ -43,14 +43,14 @@ def no_interrupt(box: Computer, patch: Patch) -> None: patch.setattr(box.events,
 def no_event(box: Computer, patch: Patch) -> None: box.fail("CreateEvent", 2, errno.ENOMEM)
 
 def short_copies(box: Computer, patch: Patch) -> None:
-  """The count of bytes is one too low: a wrong packet."""
+  """Make the count of bytes one too low: a wrong packet."""
   original = sdma.V6.COPY_LINEAR
   patch.setattr(sdma.V6, "COPY_LINEAR", lambda count, **fields: original(count=count - 1, **fields))
 
 def lost_memory(box: Computer, patch: Patch) -> None:
   patch.setattr(selftest, "available", lambda session: session.available - 8192)
 
-# By step: what goes wrong, and what the step says of it
+# By step: a mistake, and the step's message
 MISTAKES: dict[str, tuple[Callable[[Any, Any], None], str]] = {
   "topology": (unknown_chip, "the GPU is a gfx1032, which has no driver here"),
   "nodes": (no_permission, r"opening /dev/kfd: permission denied \(EACCES\); join the group render"),

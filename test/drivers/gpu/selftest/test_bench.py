@@ -27,8 +27,7 @@ def test_words_and_waits(opened: Opener) -> None:
 
 @pytest.mark.parametrize("virtual", (True, False))
 def test_waits_for_virtual_gpus_count_looks(opened: Opener, virtual: bool) -> None:
-  """Each look moves the GPU, so how often it is looked at before a pause does not depend on how fast this computer
-  is."""
+  """Each poll advances the GPU. So the count of polls before a pause does not depend on the speed of this computer."""
   bench, looks, pauses = bench_of(opened("gfx1100")[1], 60_000, virtual), 0, list[int]()
   bench.look = lambda ms: pauses.append(looks)  # type: ignore[method-assign]
   def done() -> bool:

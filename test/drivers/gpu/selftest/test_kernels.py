@@ -1,6 +1,6 @@
-"""Steps with kernels that depend on what the computer has.
+"""Steps with kernels that depend on the computer.
 
-Each step's failure: test_selftest_kernels.py of each vendor.
+Each step's failure: selftest/test_kernels.py of each vendor.
 """
 import struct
 from typing import Any
@@ -22,7 +22,7 @@ def test_faults_are_provoked_only_if_asked_for(tester: Tried) -> None:
           "the GPU its work")
 
 def test_each_approximation_is_told_once_with_its_unit(monkeypatch: Patch) -> None:
-  """The worst of all the places where it was asked."""
+  """The message has the worst error of all operands."""
   asked = [Approximation("A", abs, 1, 2), Approximation("A", lambda x: x * (1 + 2.0 ** -20), 1, 2),
            Approximation("A", abs, 2, 3),
            Approximation("B", abs, 1, 2, kind="d")]

@@ -1,6 +1,6 @@
-"""Steps that the self-tests of all GPUs have before the device opens and after it has closed.
+"""Steps of the self-tests of all GPUs before the device opens and after it has closed.
 
-Those of a vendor: its test_selftest.py.
+Those of a vendor: its selftest/test_steps.py.
 """
 from collections.abc import Callable
 from typing import Any
@@ -18,12 +18,12 @@ BOTH = pytest.mark.parametrize("tester", VENDORS, indirect=True)
 def no_clock(box: Any, patch: Patch) -> None: patch.setattr(box.gpus[0], "clock", lambda: 5)
 
 def one_after_the_other(box: Any, patch: Patch) -> None:
-  """A queue waits for more than the other one has written, as if that had to be done first."""
+  """Let a queue wait for more than the other one has written, as if that had to be done first."""
   waits, acquire = CopyQueue.wait_memory, Commands.acquire
   patch.setattr(CopyQueue, "wait_memory", lambda queue, address, value: waits(queue, address, value + 1))
   patch.setattr(Commands, "acquire", lambda commands, address, value: acquire(commands, address, value + 1))
 
-# By step: what goes wrong, and what the step says of it
+# By step: a mistake, and the step's message
 MISTAKES: dict[str, tuple[Callable[[Any, Patch], None], str]] = {
   "clock": (no_clock, r"the clock went on by 0 ticks of \d+ ns, which are 0.000 ms, while"),
   "side by side": (one_after_the_other, "the answer of the copy engine to the compute queue did not come"),

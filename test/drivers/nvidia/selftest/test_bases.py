@@ -1,5 +1,5 @@
-"""The step that asks for the sum of a base and 32 bits: it passes on a virtual card, and fails where the sign counts,
-or the base does not."""
+"""The step for the sum of a base and 32 bits. It passes on a virtual card. It fails if the offset is signed, or the
+base is wrong."""
 import pytest
 from gpu.selftest import Mistakes, Patch, Tried, explained
 
@@ -16,14 +16,14 @@ def with_a_sign(patch: Patch) -> None:
   patch.setattr(transfer, "based", based)
 
 def constants(change):
-  """Cards that see other constants than the instruction has. change: of the constant."""
+  """Change the constants of instructions on the card. change: of the constant."""
   def wrong(patch: Patch) -> None:
     kept = Operands.number
     patch.setattr(Operands, "number", lambda o, name: change(name, kept(o, name)))
   return wrong
 
 def another(said: str, instead: str):
-  """Another constant than the step reckons with."""
+  """Return another constant than the step expects."""
   assert selftest_bases.TEXT.count(said) == 1
   return lambda patch: patch.setattr(selftest_bases, "TEXT", selftest_bases.TEXT.replace(said, instead))
 

@@ -1,4 +1,4 @@
-"""The step that asks TMA for a box: it passes on a virtual card, and says what is wrong where a mistake is put in."""
+"""The step for bulk tensor copies. It passes on a virtual card, and explains each mistake that is put in."""
 import pytest
 from gpu.selftest import Mistakes, Patch, Tried, explained
 
@@ -11,7 +11,7 @@ def no_map(patch: Patch) -> None:
   patch.setattr(selftest_boxes, "tensor_map", lambda: bytes(128))
 
 def other_address(patch: Patch) -> None:
-  """The kernel is told where the constant bank is."""
+  """Give the kernel a wrong address of the constant bank."""
   kept = launch.Program.launch
   def launched(program, address, groups, data):
     words = kept(program, address, groups, data)
@@ -21,7 +21,7 @@ def other_address(patch: Patch) -> None:
   patch.setattr(launch.Program, "launch", launched)
 
 def for_each_lane(patch: Patch) -> None:
-  """As if the unit were asked twice."""
+  """Copy twice, as if the unit were asked for each lane."""
   patch.setattr(selftest_boxes, "TEXT", selftest_boxes.TEXT.replace("UTMALDG.2D [UR8], [UR4]",
                                                                     "UTMALDG.2D [UR8], [UR4]\nUTMALDG.2D [UR8], [UR4]"))
 

@@ -1,5 +1,5 @@
-"""The kernels of the self-test in NVIDIA's words: each step fails, and says what is wrong, where card or driver make a
-mistake."""
+"""The kernels of the self-test in NVIDIA assembly. If card or driver make a mistake, each step fails with an
+explanation."""
 import pytest
 from gpu.selftest import (
   Mistakes, Patch, Tried, altered, each_step, endless, explained, no_waits, nothing_copied, silent)
@@ -22,7 +22,7 @@ def old_constants(patch: Patch) -> None:
 
 def other_words(patch: Patch) -> None: patch.setattr(faults, "explain", lambda device, channel, number: "went wrong")
 
-# By step: what goes wrong, and what the step says of it
+# By step: a mistake, and the step's message
 MISTAKES: Mistakes = {
   "empty kernel": (endless("NV"), r"did not finish submission \d+ in 0.03 s"),
   "store": (altered("NV", "store", "S2R R1, SR_CTAID.X", "MOV R1, RZ"), "numbers of work-items: 63936 of 64000 "
@@ -50,7 +50,7 @@ def test_a_step_that_fails_is_explained(name: str, tester: Tried, monkeypatch: P
 def test_each_step_has_a_mistake() -> None: assert list(MISTAKES) == each_step()
 
 def test_the_bounds_are_those_of_the_emulator() -> None:
-  """What it makes of a float64 is as far off as the step allows."""
+  """The emulator's results for a float64 have the largest error that the step allows."""
   worst = max(abs(double_of(FUNCTIONS["RCP64H"](long_of_double(x) >> 32) << 32) * x - 1)
               for x in (1 + i / 997 for i in range(997)))
   assert selftest_kernels.UPPER / 4 < worst <= selftest_kernels.UPPER

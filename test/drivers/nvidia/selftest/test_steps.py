@@ -35,14 +35,14 @@ def test_all_steps_pass_on_virtual_cards(cards: str) -> None:
   assert done.stdout.splitlines()[-1] == ("34 ok, 0 FAILED" if cards.endswith("x2") else "32 ok, 0 FAILED, 2 absent")
 
 def test_the_clock_is_read_in_one_piece() -> None:
-  """Its low register wraps between two looks."""
+  """The clock's low register wraps between two reads."""
   bench = object.__new__(selftest.NVBench)
   answers = iter((7, 0xFFFF_FFFF, 8, 3, 8))
   bench.doorbell = SimpleNamespace(load32=lambda offset: next(answers))  # type: ignore[assignment]
   assert bench.look_at_clock()[0] == 8 << 32 | 3
 
 def test_a_page_that_is_no_clock_is_told() -> None:
-  """The upper word differs at each look; the step says what to look at."""
+  """The upper word differs at each read. The step gives advice."""
   bench, looks = object.__new__(selftest.NVBench), itertools.count()
   bench.doorbell = SimpleNamespace(load32=lambda offset: next(looks))  # type: ignore[assignment]
   with pytest.raises(frame.Wrong, match="upper word of the clock, at 0x84 of the page of the doorbell, differed in 9 "
@@ -69,7 +69,7 @@ def short_copies(box: Computer, patch: Patch) -> None:
   original = Commands.copy
   patch.setattr(Commands, "copy", lambda self, dest, source, size: original(self, dest, source, size - 1))
 
-# By step: what goes wrong, and what the step says of it
+# By step: a mistake, and the step's message
 MISTAKES: dict[str, tuple[Callable[[Any, Any], None], str]] = {
   "driver": (no_driver, "version 470.1 of NVIDIA's kernel driver is not known"),
   "cards": (no_card, "there is no GPU number 0: NVIDIA's kernel driver runs 0; dmesg"),
@@ -110,7 +110,7 @@ def test_the_vendors_library_has_the_steps_with_kernels() -> None:
   assert not session.last()
 
 def test_kernels_are_run_by_the_vendors_library(monkeypatch: Patch) -> None:
-  """A stand-in for it notes the launches, and computes nothing: the first step with a result fails."""
+  """A stand-in for the library records the launches, and computes nothing. So the first step with a result fails."""
   fake = FakeCuda()
   monkeypatch.setattr(cuda, "_library", [])
   monkeypatch.setattr(cuda, "load_library", lambda: Loaded(fake))

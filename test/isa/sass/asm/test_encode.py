@@ -1,4 +1,4 @@
-"""Instructions to bytes: what does not fit is refused, with what would."""
+"""Instructions to bytes. An operand that does not fit is refused, with the allowed ones."""
 from __future__ import annotations
 from typing import Any
 

@@ -33,11 +33,11 @@ def test_text_gives_the_bytes_again() -> None:
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
 
 def test_the_text_of_the_disassembler_is_understood() -> None:
-  """Without its control word, and with the descriptor where the disassembler leaves it out."""
+  """The text has no control word, but the descriptor that the disassembler leaves out."""
   wrong = []
   for v in vectors():
     inst, control = decode(v.code, 0, v.arch)
-    if v.text != show(inst, control, v.pc): continue  # sm_8x: the text does not say all
+    if v.text != show(inst, control, v.pc): continue  # sm_8x: the text is incomplete
     if parse(v.text, v.arch, v.pc)[0] != inst: wrong.append((v.arch, v.text))
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
 
@@ -50,8 +50,8 @@ def test_parse_inverts_show(key: tuple[str, str], seed: int) -> None:
   assert parse(f"{control} {show(inst, control, 0x400)}", key[0], 0x400) == (inst, control)
 
 def test_rows_that_do_not_fit_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-  """Immediates in one or the other place, words of a line's own, other banks, descriptors: the first row that is tried
-  is that of the text."""
+  """The first tried row is that of the text. Lines differ in the position of immediates, in words of their own, in
+  banks and in descriptors."""
   tried: list[str] = []
   fill = syntax.fill
   monkeypatch.setattr(syntax, "fill", lambda row, *rest: (tried.append(row.isa.key), fill(row, *rest))[1])
@@ -69,12 +69,12 @@ def test_rows_that_do_not_fit_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> 
     assert tried == [key], text
 
 def test_errors_of_forms_that_do_not_fit_keep_nothing_alive() -> None:
-  """An error with its frames, kept in one of them, is a circle that has all that callers know: selection, a whole
-  function."""
+  """An error keeps its frames. If a frame keeps the error, the cycle keeps all variables of the callers: selection, a
+  whole function."""
   class Known: pass
   def known_by_a_caller() -> weakref.ref[Known]:
     known = Known()
-    for text in ("IADD3 R0, R1, R2, RZ", "IADD3 R0, R1, 0x5, 0x6"):  # optional predicates are looked for; no form fits
+    for text in ("IADD3 R0, R1, R2, RZ", "IADD3 R0, R1, 0x5, 0x6"):  # optional predicates are tried; no form fits
       with contextlib.suppress(ParseError): parse(text, "sm_90")
     return weakref.ref(known)
   known_by_a_caller()

@@ -1,4 +1,4 @@
-"""Copies of registers that nobody needs go: groups are read where they are, and made where they are wanted."""
+"""Redundant copies of registers disappear. Groups are read and written directly."""
 from __future__ import annotations
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from tinyhw.machine.ir.inst import Block, Function
 ARCH = "sm_90"
 
 def left(lines: Sequence[str]) -> list[str]:
-  """The text of what the pass leaves."""
+  """Return the text of the instructions that the pass leaves."""
   function = Function("k")
   function.blocks = [Block(0)]
   function.blocks[0].insts = [parse(line, ARCH)[0] for line in lines]

@@ -1,4 +1,4 @@
-"""Bytes of scheduled blocks: jumps by their distance, what stands behind the end."""
+"""Bytes of scheduled blocks: jumps by distance, and the code after the end."""
 from tinyhw.isa.sass.asm.decode import decode_all
 from tinyhw.isa.sass.asm.syntax import parse, show
 from tinyhw.isa.sass.late.emit import encode_function

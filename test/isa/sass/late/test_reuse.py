@@ -1,4 +1,4 @@
-"""Which sources are kept for the next instruction."""
+"""The sources that stay in the reuse cache for the next instruction."""
 from __future__ import annotations
 import pytest
 
@@ -8,14 +8,14 @@ from tinyhw.isa.sass.late.reuse import mark_reuse
 @pytest.mark.parametrize("lines, marked", [
   (["FFMA R0, R4, R8, R0", "FFMA R1, R4, R9, R1"], ["FFMA R0, R4.reuse, R8, R0", "FFMA R1, R4, R9, R1"]),
   (["FFMA R0, R4, R8, R0", "FFMA R1, R4, R8, R1"], ["FFMA R0, R4.reuse, R8.reuse, R0", "FFMA R1, R4, R8, R1"]),
-  # at another place
+  # at another operand
   (["FFMA R0, R4, R8, R0", "FFMA R1, R8, R4, R1"], ["FFMA R0, R4, R8, R0", "FFMA R1, R8, R4, R1"]),
-  # it writes it
+  # it writes the register
   (["FFMA R4, R4, R8, R0", "FFMA R1, R4, R9, R1"], ["FFMA R4, R4, R8, R0", "FFMA R1, R4, R9, R1"]),
   (["FADD R0, R4, R8", "IADD3 R1, R4, R9, RZ"], ["FADD R0, R4.reuse, R8", "IADD3 R1, R4, R9, RZ"]),
-  # which waits
+  # it waits
   (["FADD R0, R4, R8", "[B0-----:R-:W-:-:S01] FADD R1, R4, R9"], ["FADD R0, R4, R8", "FADD R1, R4, R9"]),
-  # may not be executed
+  # it may not be executed
   (["@P0 FADD R0, R4, R8", "FADD R1, R4, R9"], ["@P0 FADD R0, R4, R8", "FADD R1, R4, R9"]),
   (["FADD R0, R4, R8", "NOP", "FADD R1, R4, R9"], ["FADD R0, R4, R8", "NOP", "FADD R1, R4, R9"]),
   (["FADD R0, RZ, R8", "FADD R1, RZ, R9"], ["FADD R0, RZ, R8", "FADD R1, RZ, R9"]),

@@ -65,14 +65,14 @@ def test_a_fence_is_waited_for_by_who_meets_others() -> None:
     assert boards("FENCE.VIEW.ASYNC.S", later)[1][2] == 0b10000
 
 def test_registers_are_handed_over_when_they_are_there() -> None:
-  """ARRIVE waits for all results, not for sources that are still read; the wait for products waits for nothing else."""
+  """ARRIVE waits for all results, not for pending reads of sources. The wait for products waits for nothing else."""
   found = boards("LDS R24, [R1]", "LDG.E R0, desc[UR4][R2.64]", "STG.E desc[UR4][R2.64], R4", "WARPGROUP.ARRIVE",
                  f"{PRODUCT}R24, gsb0")
   assert [wait for _, _, wait in found] == [0, 0, 0, 0b101, 0]
   assert [wait for _, _, wait in boards("LDS R4, [R1]", "WARPGROUP.DEPBAR.LE gsb0, 0x0", "MOV R5, R4")] == [0, 0, 0b100]
 
 def test_products_take_no_fixed_time() -> None:
-  """They follow each other at once; what reads them is not stalled for, since WARPGROUP.DEPBAR stands before.
+  """Products follow each other at once. Their readers cause no stall, since WARPGROUP.DEPBAR is before them.
 
   A register that is read late stays.
   """
@@ -92,8 +92,8 @@ def test_float64_by_generation() -> None:
   assert [(c.write, c.stall) for _, c in lines_of("DADD R0, R2, R4", "DADD R6, R0, R0")] == [(NONE, 8), (NONE, 2)]
 
 def test_a_loop_meets_its_own_end() -> None:
-  """What the end of the loop has started is waited for at its beginning; what comes from before the loop is stalled
-  for before it."""
+  """The beginning of the loop waits for instructions at its end. Stalls for instructions before the loop are before
+  it."""
   function = Function("loop")
   first, loop, end = function.new_block(), function.new_block(depth=1), function.new_block()
   first.insts = [parse("MOV R0, RZ", "sm_90")[0]]

@@ -1,4 +1,4 @@
-"""Instructions from texts with names: which form is taken, parts of groups, several lines, what has no form."""
+"""Instructions from texts with names: the choice of the form, parts of groups, several lines, missing forms."""
 from __future__ import annotations
 from typing import Any
 
@@ -17,7 +17,7 @@ def r(index: int, units: int = 1) -> Reg: return regs.reg(regs.R[units], index)
 def p(index: int) -> Reg: return regs.reg(regs.P, index)
 
 def texts(name: str, *operands: Any, arch: str = "sm_90") -> list[str]:
-  """What a macro over physical registers becomes; temporary registers are given, too."""
+  """Return the expansion of a macro over physical registers, including temporary ones."""
   made = pieces(arch, name, tuple(map(kind_of, operands)))
   assert made is not None
   return [show(MInst(one.row, macros.filled(one, list(operands)))) for one in made]
@@ -65,7 +65,7 @@ def test_rows_over_virtual_registers() -> None:
           and not one.row.rematerialize)
 
 def test_elements_of_groups_are_sources() -> None:
-  """The group is the operand; a line alone may write where it reads, since it has read by then."""
+  """The group is the operand. A single line may write a register that it reads, since it reads first."""
   function = Function("k")
   group, pair, d = (function.new_reg(regs.R[units]) for units in (4, 2, 1))
   third, second = regs.Element(regs.R[1], group, 2), regs.Element(regs.R[1], pair, 1)
@@ -79,7 +79,7 @@ def test_elements_of_groups_are_sources() -> None:
   assert wide is not None and wide.row.operands[1].cls is regs.R[4] and wide.row.operands[0].early
 
 def test_elements_of_large_groups_are_sources_wherever_they_stand() -> None:
-  """Two of 128 registers each: the text is parsed for single registers, whatever they are part of."""
+  """Use two groups of 128 registers. The text is parsed for single registers, whatever group they belong to."""
   function = Function("k")
   first, second = function.new_reg(regs.R[64]), function.new_reg(regs.R[128])
   sources = [regs.Element(regs.R[1], first, 63), regs.Element(regs.R[1], second, 126)]
@@ -92,8 +92,7 @@ def test_elements_of_large_groups_are_sources_wherever_they_stand() -> None:
   assert [show(inst) for inst in function.blocks[0].insts] == ["FADD R9, R95, R222"]
 
 def test_elements_of_a_group_have_one_row() -> None:
-  """Where they begin are operands; so the sums of a product are rounded and stored by the same row, each pair of
-  them."""
+  """Positions of elements are operands. So one row rounds and stores each pair of a product's sums."""
   function = Function("k")
   group = function.new_reg(regs.R[128])
   made = [make("sm_90", "add_f32", [function.new_reg(regs.R[1]), regs.Element(regs.R[1], group, k),

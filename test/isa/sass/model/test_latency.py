@@ -1,4 +1,4 @@
-"""Distances against those that NVIDIA's own assembler leaves: none is shorter than the shortest seen."""
+"""Distances against those of NVIDIA's own assembler: none is shorter than the shortest seen."""
 from __future__ import annotations
 
 import pytest
@@ -7,7 +7,7 @@ from tinyhw.isa.sass.asm.syntax import parse
 from tinyhw.isa.sass.model.latency import LATENCIES, distance, latency_of, overwrite_distance, reuse_distance
 from tinyhw.machine.ir.inst import Inst
 
-# producer, reader, what is read, cycles: the shortest distances between such instructions in compiled code of sm_90a
+# producer, reader, the register, cycles: the shortest distances between such instructions in compiled code of sm_90a
 SEEN = [
   ("FFMA R0, R4, R5, R6", "FFMA R1, R0, R2, R3", "R", False, 4),
   ("FADD R0, R8, R11", "LOP3.LUT R2, R0, 0x12d687, RZ, 0x3c, !PT", "R", False, 5),
@@ -36,8 +36,11 @@ def test_readers_are_no_earlier_than_seen(producer: str, reader: str, bank: str,
   assert distance(latency_of(first), first.pipe, second, bank, guard) >= cycles
 
 def test_a_later_result_stays() -> None:
-  """Distances are at least those that NVIDIA gave Mesa for Ampere: 1 between plain arithmetic, 6 before a load where
-  the first is guarded, 8 between products, 13 and 12 around them."""
+  """Distances are at least those that NVIDIA gave Mesa for Ampere.
+
+  They are 1 between plain arithmetic, 6 before a load if the first is guarded, 8 between products, 13 and 12 around
+  products.
+  """
   alu, load, double, product = (parse(text, "sm_90")[0].row for text in (
     "MOV R0, R1", "LDG.E R0, desc[UR4][R2.64]", "DADD R0, R2, R4", "HMMA.16816.F32 R0, R4, R8, R12"))
   def between(first: str, second: Inst, board: bool = False) -> int:

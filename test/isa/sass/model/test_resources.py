@@ -1,4 +1,4 @@
-"""What instructions of NVIDIA's GPUs do and take, one by one."""
+"""Effects and costs of instructions of NVIDIA's GPUs, one by one."""
 from __future__ import annotations
 import pytest
 
@@ -79,8 +79,8 @@ def test_groups_of_products() -> None:
                                                                            for r in costs.held(ends, "gsb")] == [24]
 
 def test_products_of_a_warpgroup_fill_the_tensor_core() -> None:
-  """Two groups of a (64, 256) product in flight: a loop of four products takes their operations' cycles, not their
-  latency."""
+  """Two groups of a (64, 256) product are pending. A loop of four products takes the cycles of their operations, not
+  their latency."""
   lines = [parse(text, "sm_90") for text in ("[B------:R-:W-:-:S06] WARPGROUP.ARRIVE",
                                              *["HGMMA.64x256x16.F32 R24, gdesc[UR4], R24"] * 3,
            "HGMMA.64x256x16.F32 R24, gdesc[UR4], R24, gsb0", "[B------:R-:W-:-:S06] WARPGROUP.DEPBAR.LE gsb0, 0x1")]

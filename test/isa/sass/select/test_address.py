@@ -1,4 +1,4 @@
-"""Addresses: a base in uniform registers and 32 bits of each lane, wherever these are enough."""
+"""Addresses: a base in uniform registers and 32 bits of each lane, if these suffice."""
 from __future__ import annotations
 
 import pytest
@@ -22,7 +22,7 @@ def texts(kernel: UOp, arch: str = "sm_90") -> list[str]:
   return [show(inst) for _, inst, _ in assemble(lower(kernel, capabilities(arch), "k"), arch)[2]]
 
 def sums(buffers: int) -> UOp:
-  """The sum of so many buffers, element by element."""
+  """Return a program of the sum of `buffers` buffers, element by element."""
   r = axis(32, 0, "LOCAL")
   total = UOp.param(1, F32, 32).index(r).load()
   for k in range(2, buffers + 1): total = total + UOp.param(k, F32, 32).index(r).load()
@@ -70,7 +70,7 @@ def test_indices_of_one_element(arch: str) -> None:
   assert any("[RZ.U32+UR0+0x14]" in line for line in texts(kernel, arch))
 
 def moved(elements: int, more: int, factor: int = 1) -> list[str]:
-  """A copy whose index is a multiple of the lane's number and a constant, of a buffer with so many elements."""
+  """Compile a copy from a buffer of `elements` elements. The index is the lane's number times `factor` plus `more`."""
   r = axis(32, 0, "LOCAL")
   return texts(UOp.sink(UOp.param(0, F32,
                                   32).index(r).store(UOp.param(1, F32, elements).index(r * factor + more).load(), r)))
@@ -88,8 +88,8 @@ def test_what_32_bits_are_enough_for() -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_bias_where_an_index_may_be_negative(arch: str) -> None:
-  """Every second element backwards, with the two behind it: the lanes' part of the index is negative, the constants
-  are what makes it an index."""
+  """Read every second element backwards, with the two after it. The lanes' part of the index is negative; the constants
+  make it valid."""
   r = axis(32, 0, "LOCAL")
   a, out = UOp.param(1, F32, 80), UOp.param(0, F32, 32)
   value = a.index(r * -2 + 70).load() + a.index(r * -2 + 71).load() * 2 + a.index(r * -2 + 72).load() * 3
@@ -101,7 +101,7 @@ def test_a_bias_where_an_index_may_be_negative(arch: str) -> None:
                                                                                        "two are loaded at once")
 
 def test_what_a_loop_leaves_is_scaled_before_it() -> None:
-  """Rows of a matrix, added up: an iteration makes an index by one instruction."""
+  """Sum the rows of a matrix. An iteration makes an index by one instruction."""
   r, x = axis(32, 0, "LOCAL"), axis(100, 1, "REDUCE")
   total = UOp.param(1, F32, 32 * 100).index(r + x * 32).load().reduce(Ops.ADD, x)
   kernel = UOp.sink(UOp.param(0, F32, 32).index(r).store(total, r))
@@ -112,7 +112,7 @@ def test_what_a_loop_leaves_is_scaled_before_it() -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_loops_in_loops(arch: str) -> None:
-  """Each loop adds its own part of an index to what stands before it; two buffers, of which one has larger elements."""
+  """Each loop adds its own part of an index to the part before it. There are two buffers, one with larger elements."""
   r, x, y = axis(32, 0, "LOCAL"), axis(10, 1, "REDUCE"), axis(4, 2, "REDUCE")
   index = r * 3 + x * 7 + y * 100
   value = UOp.param(1, F32, 480).index(index).load() + UOp.param(2, dtypes.float64, 480).index(index).load().cast(F32)

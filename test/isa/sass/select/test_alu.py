@@ -1,5 +1,4 @@
-"""Every elementwise operation that codegen asks for, of every type, on corners: bit for bit as the interpreter has
-it."""
+"""Every elementwise operation of codegen, of every type, on corner cases, bit for bit like the interpreter."""
 from __future__ import annotations
 
 import math
@@ -38,7 +37,8 @@ def test_choices(arch: str) -> None:
 
 @pytest.mark.parametrize("bound", (2.0, -0.5, math.inf, 0.0))
 def test_numbers_that_a_constant_bounds(bound: float) -> None:
-  """One instruction, with NaN as the comparison has it; but for zeros, whose signs a maximum may mix up."""
+  """One instruction suffices, with NaN as in the comparison. Zeros are excluded, because a maximum may mix up their
+  signs."""
   numbers = [0.0, -0.0, 1.0, 2.0, -0.5, 3.0, -7.0, math.inf, -math.inf, math.nan, 2.0 ** -140]
   n = len(numbers)
   r = UOp.range(n, 0, AxisType.LOCAL)
@@ -55,7 +55,7 @@ def test_numbers_that_a_constant_bounds(bound: float) -> None:
 def test_the_largest_of_many_is_one_instruction_each(kind: str) -> None:
   for dtype in (dtypes.float32, dtypes.float16):
     kernel = rows(dtype, kind)
-    # the sign of a zero may be another one
+    # the sign of a zero may differ
     check(kernel, "sm_80", data=with_nan(kernel), optimized=False, tolerance=1e-30, what=kind)
     found = [inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities("sm_90"), "test"), "sm_90")[2]]
     assert "FMNMX" in found and not {"FSETP", "FFMA"} & set(found)
@@ -80,8 +80,8 @@ def test_constants_of_every_kind_are_operands(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_division_of_float64(arch: str) -> None:
-  """Divisors with a mantissa of ones, whose reciprocal is close to the middle of two numbers; results that are no
-  normal numbers."""
+  """Some divisors have a mantissa of ones, whose reciprocal is close to the middle of two numbers. Some results are
+  subnormal."""
   divisors = [x * 2.0 ** k for k in (-1000, -3, 0, 1, 900) for x in (1 - 2.0 ** -53, 1 - 2.0 ** -52, 1 - 3 * 2.0 ** -53,
                                                                      1 + 2.0 ** -52)]
   r = UOp.range(len(divisors), 0, AxisType.LOCAL)
@@ -96,7 +96,7 @@ def test_division_of_float64(arch: str) -> None:
                          [("FDIV", dtypes.float32), ("SQRT", dtypes.float32), ("RECIPROCAL", dtypes.float32),
                           ("FDIV", dtypes.float64), ("SQRT", dtypes.float64)])
 def test_quotients_and_roots_are_correctly_rounded(name: str, dtype: DType) -> None:
-  """Random bits: all exponents, denormals, special numbers."""
+  """Operands are random bits: all exponents, denormals, special numbers."""
   rng, n, op = random.Random(11), 512, Ops[name]
   kernel = applied(op, dtype, AxisType.LOCAL, n)
   numbers = [[from_bytes(rng.randbytes(dtype.itemsize), dtype) for _ in range(n)] for _ in range(2)]

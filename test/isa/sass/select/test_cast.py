@@ -1,4 +1,4 @@
-"""Conversions between all types, on corners, and bits taken for another type."""
+"""Conversions between all types, on corner cases, and reinterpretations of bits."""
 import itertools
 import math
 
@@ -23,8 +23,8 @@ def test_all_pairs(arch: str) -> None:
 
 @pytest.mark.parametrize("dtype, largest", [(dtypes.fp8e4m3, 448.0), (dtypes.fp8e5m2, 57344.0)], ids=("e4m3", "e5m2"))
 def test_floats_of_a_byte(dtype: DType, largest: float) -> None:
-  """By instructions that convert two: all codes, numbers between them, and what is too large, which becomes NaN or an
-  infinity."""
+  """Instructions convert two at once. Operands are all codes, numbers between them, and too large ones, which become
+  NaN or an infinity."""
   def names(kernel: UOp) -> set[str]:
     return {inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities("sm_89"), "cast"), "sm_89")[2]}
   for target in (dtypes.float32, dtypes.float16):
@@ -43,7 +43,7 @@ def test_floats_of_a_byte(dtype: DType, largest: float) -> None:
 @pytest.mark.parametrize("order", ((0, 1), (2, 3), (3, 0), (1, 2), (0, 0)))
 @pytest.mark.parametrize("dtype", dtypes.fp8_ocp, ids=str)
 def test_neighbours_become_halves_together(dtype: DType, order: tuple[int, int]) -> None:
-  """Two of fp8 in a word are a word of halves, by one instruction; others are brought together before."""
+  """One instruction converts two fp8 in a word to a word of float16. Others are first brought together."""
   r, halves = UOp.range(64, 0, AxisType.LOCAL), dtypes.float16.vec(2)
   loaded = UOp(Ops.LOAD, dtype.vec(4), (UOp.param(1, dtype, 256).index(r * 4),))
   pair = [UOp(Ops.GEP, dtype, (loaded,), k).cast(dtypes.float32).cast(dtypes.float16) for k in order]
@@ -59,6 +59,6 @@ def test_bits(arch: str) -> None:
   pairs = [(a, b) for a, b in itertools.permutations(dtypes.all, 2) if a.itemsize == b.itemsize
            and dtypes.bool not in (a, b)]
   for source, target in pairs:
-    if dtypes.is_float(source) and source.itemsize < 4: continue  # of a NaN only the kind is kept
+    if dtypes.is_float(source) and source.itemsize < 4: continue  # only the NaN-ness of a NaN is kept
     kernel = converted(Ops.BITCAST, source, target, AxisType.LOCAL, 20)
     check(kernel, arch, data=data_for(kernel, 4, wild), optimized=False, what=f"bits of {source} as {target}")

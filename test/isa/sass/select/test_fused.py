@@ -1,4 +1,4 @@
-"""Two operations in one instruction: sums, products, truths, each executed beside the interpreter and counted."""
+"""Two operations in one instruction: sums, products, bools, each compared with the interpreter and counted."""
 from __future__ import annotations
 from collections import Counter
 
@@ -28,7 +28,7 @@ def counts(kernel: UOp, arch: str = "sm_90") -> Counter[str]:
   return Counter(inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities(arch), "k"), arch)[2])
 
 def others(kernel: UOp, count: int, dtype: DType) -> Counter[str]:
-  """Instructions besides those that copy the last operand."""
+  """Return the instructions that do not copy the last operand."""
   return counts(kernel) - counts(stored(inputs(dtype, count)[-1]))
 
 @pytest.mark.parametrize("dtype", (dtypes.int32, dtypes.uint32), ids=str)
@@ -83,7 +83,7 @@ def test_the_text_of_combined_comparisons() -> None:
 @pytest.mark.parametrize("dtype", (dtypes.int8, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int64,
                                    dtypes.bool), ids=str)
 def test_constants_in_the_place_of_what_is_not_loaded(dtype: DType) -> None:
-  """Made anew for each load, scalars and vectors; narrow ones as registers hold them."""
+  """They are made again for each load, as scalars and vectors, in the format of registers."""
   r, k = axis(32, 0, "LOCAL"), axis(2, 1, "UPCAST")
   gate = alu(Ops.CMPLT, r, UOp.const(dtypes.weakint, 20))
   at = r * 2 + k
@@ -93,7 +93,7 @@ def test_constants_in_the_place_of_what_is_not_loaded(dtype: DType) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_bits(arch: str) -> None:
-  """All pairs of operations, with a constant at any place."""
+  """Test all pairs of operations, with a constant at any operand."""
   logic = (Ops.AND, Ops.OR, Ops.XOR)
   a, b, c = inputs(dtypes.uint32, 3)
   number = UOp.const(dtypes.uint32, 0x0ff1c3a5)

@@ -1,5 +1,5 @@
-"""Groups of registers: vectors that are loaded, taken apart, put together and stored, of all types, executed beside
-the interpreter."""
+"""Groups of registers: vectors of all types that are loaded, split, assembled and stored. Results are compared with the
+interpreter."""
 from __future__ import annotations
 
 import pytest
@@ -40,7 +40,7 @@ def test_selectors() -> None:
     "0x4440", "0xbbb3", "0x4410", "0xbb32"]
 
 def test_bytes_of_several_registers() -> None:
-  """Two halves of two words, a word, and four bytes of three registers."""
+  """Gather two halves of two words, a word, and four bytes of three registers."""
   made = gathering((4, 2), ((0, 2), (0, 3), (1, 4), (1, 5), *((0, 12 + k) for k in range(4))))
   assert made.lines == ("PRMT d.0, s0.0, 0x5432, s1.1", "MOV d.1, s0.3")
   made = gathering((1, 1, 1), ((0, 0), (1, 0), (2, 0), (2, 3)))
@@ -49,8 +49,8 @@ def test_bytes_of_several_registers() -> None:
   assert gathering((0,), ((0, 0), (0, 1), (0, 2), (0, 3))).lines == ("MOV d, s0",)
 
 def test_what_is_turned_takes_one_instruction_a_word() -> None:
-  """Halves of two loads side by side, the first of each, then the second: as a factor is stored with its steps beside
-  each other."""
+  """Join the halves of two loads: the first of each, then the second. A factor with adjacent steps is stored like
+  this."""
   out, a = UOp.param(0, dtypes.float16, 256), UOp.param(1, dtypes.float16, 256)
   lane, k, h = axis(32, 0, "LOCAL"), axis(4, 1, "UPCAST"), axis(2, 2, "UPCAST")
   kernel = UOp.sink(out.index(lane * 8 + k * 2 + h).store(a.index(lane * 8 + h * 4 + k).load(), lane, k, h))
@@ -73,7 +73,7 @@ def test_halves_are_converted_where_they_are_and_rounded_in_pairs(dtype: DType, 
 @pytest.mark.parametrize("copies", (1, 4))
 @pytest.mark.parametrize("dtype", (dtypes.int8, dtypes.uint8, dtypes.int16), ids=str)
 def test_what_memory_does_not_take_is_not_extended(dtype: DType, copies: int) -> None:
-  """Sums of narrow integers are stored as they are; as a number they are extended."""
+  """Sums of narrow integers are stored without extension. As numbers they are extended."""
   lane, k = axis(32, 0, "LOCAL"), axis(copies, 1, "UPCAST")
   place, n = lane * copies + k, 32 * copies
   x, y = (UOp.param(slot, dtype, n).index(place).load() for slot in (1, 2))
@@ -89,7 +89,7 @@ def test_what_memory_does_not_take_is_not_extended(dtype: DType, copies: int) ->
 
 @pytest.mark.parametrize("copies", (2, 4, 8, 16))
 def test_truths_are_loaded_and_stored_together(copies: int) -> None:
-  """A byte each: compared, negated, combined, chosen by, with gates and constants."""
+  """A bool is a byte. Compare, negate and combine bools, choose by them, with gates and constants."""
   lane, k = axis(32, 0, "LOCAL"), axis(copies, 1, "UPCAST")
   place, n = lane * copies + k, 32 * copies
   a, b = (UOp.param(slot, dtypes.bool, n).index(place).load() for slot in (1, 2))

@@ -1,4 +1,4 @@
-"""Where products of four warps are waited for, and what they need before them."""
+"""The waits for products of four warps, and the instructions that they require before them."""
 from __future__ import annotations
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def compiled(m: int, n: int, k: int, columns: int, operand: DType = HALF, transp
   return [inst for _, inst, _ in assemble(program, ARCH)[2]]
 
 def ordered(*lines: str) -> list[MInst]:
-  """Lines of one block behind the pass."""
+  """Return the lines of one block after the pass."""
   function = Function("k")
   block = function.new_block(name="entry")
   block.insts = [parse(line, ARCH)[0] for line in lines]
@@ -44,7 +44,7 @@ def test_products_arrive_and_the_last_one_closes_the_group() -> None:
 
 @pytest.mark.parametrize("line", ("FADD R1, R25, R25", "MOV R24, RZ", "STS [R0], R27"))
 def test_registers_of_sums_are_waited_for(line: str) -> None:
-  """Whoever touches them, and once: the next product arrives again."""
+  """Any access waits, and only once. The next product arrives again."""
   insts = ordered(PRODUCT, line, line, PRODUCT)
   other = parse(line, ARCH)[0].row.name
   assert names(insts) == ["WARPGROUP", "HGMMA", "WARPGROUP.DEPBAR", other, other, "WARPGROUP",
@@ -77,8 +77,8 @@ def test_functions_without_products_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("operand, transposed", [(HALF, False), (HALF, True), (dtypes.bfloat16, False)])
 def test_a_loop_of_products(operand: DType, transposed: bool) -> None:
-  """Products of the iteration before may go on behind the barrier; sums stay where they are, and are waited for behind
-  the loop only."""
+  """Products of the previous iteration may be pending after the barrier. Sums stay in their registers, and are waited
+  for only after the loop."""
   insts = compiled(64, 128, 512, 128, operand, transposed)
   found = [inst for inst in insts if is_product(inst)]
   assert len(found) == 4 and len({touched(inst) for inst in found}) == 1 and [group_of(inst)
@@ -89,5 +89,5 @@ def test_a_loop_of_products(operand: DType, transposed: bool) -> None:
   assert wait_products(ARCH, 1).row is insts[at].row
 
 def test_a_product_of_one_step_is_not_copied_ahead() -> None:
-  """Too short for panels: products of one warp do it."""
+  """It is too short for swizzle atoms, so products of one warp do it."""
   assert not any(map(is_product, compiled(64, 64, 64, 64)))

@@ -1,4 +1,4 @@
-"""Products on the matrix unit: what a lane loads of the factors, and shapes that there are not."""
+"""Products on the matrix unit: the elements of factors that a lane loads, and missing shapes."""
 from __future__ import annotations
 
 import random
@@ -36,9 +36,9 @@ def count(program: Program, op: Ops) -> int: return sum(u.op is op for u in prog
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("dtype", (HALF, dtypes.bfloat16), ids=str)
 def test_products(dtype: object, arch: str) -> None:
-  """The same as the interpreter's, as small whole numbers have no rounding.
+  """Results equal the interpreter's, as small whole numbers have no rounding.
 
-  Factors come from shared memory by rows that lanes load together.
+  Lanes together load rows of factors from shared memory.
   """
   assert dtype is HALF or dtype is dtypes.bfloat16
   out, a, b = UOp.param(0, dtypes.float32, 32 * 24), UOp.param(1, dtype, 32 * 48), UOp.param(2, dtype, 48 * 24)
@@ -63,7 +63,7 @@ WIDENED = [(FP8, FP8), (dtypes.fp8e5m2, FP8), (dtypes.int8, HALF), (dtypes.fp8e5
 
 @pytest.mark.parametrize("left, right", WIDENED, ids=lambda dtype: str(dtype).removeprefix("dtypes."))
 def test_narrower_factors_are_converted_to_what_the_unit_takes(left: DType, right: DType) -> None:
-  """Exactly: all numbers of 8 bits are halves, too."""
+  """The conversion is exact: float16 represents all numbers of 8 bits."""
   out, a, b = UOp.param(0, dtypes.float32, 32 * 24), UOp.param(1, left, 32 * 40), UOp.param(2, right, 40 * 24)
   i, j, x = axis(32, 0), axis(24, 1), axis(40, 2, "REDUCE")
   total = a.index(i * 40 + x).load().cast(dtypes.float32) * b.index(x * 24 + j).load().cast(dtypes.float32)
@@ -81,7 +81,7 @@ def test_shapes(m: int, n: int, k: int, transposed: bool) -> None:
 @pytest.mark.parametrize("transposed, turned", [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("m, n, k", [(65, 67, 63), (33, 40, 130), (40, 34, 75)])
 def test_rows_that_are_no_whole_pieces(m: int, n: int, k: int, transposed: bool, turned: bool) -> None:
-  """Nothing is accessed but at multiples of the access, nor outside of the factors: the emulator looks."""
+  """Every access is aligned and inside of the factors. The emulator checks it."""
   check(product(m, n, k, HALF, dtypes.float32, transposed, turned), "sm_90" if m == 65 else "sm_80")
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_rows_that_are_no_whole_pieces(m: int, n: int, k: int, transposed: bool,
 @pytest.mark.parametrize("kernel", (convolution(2, 32, 7, 32, 3, 1), gradient(2, 32, 7, 32, 3, 1)),
                          ids=("forward", "weights"))
 def test_convolutions(kernel: UOp, arch: str) -> None:
-  """Lanes load places beside each other, with a gate for each, and store pieces of several steps, or columns."""
+  """Lanes load adjacent positions, with a gate for each, and store pieces of several steps, or columns."""
   check(halved(kernel), arch)
 
 def test_another_shape_is_refused() -> None:
@@ -103,8 +103,8 @@ def test_another_shape_is_refused() -> None:
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("transposed", (False, True))
 def test_factors_are_copied_ahead(arch: str, transposed: bool) -> None:
-  """Asynchronous copies, counted in scoreboard 0 and waited for by DEPBAR; what they make of shared memory the
-  emulator has watched."""
+  """Scoreboard 0 counts the asynchronous copies, and DEPBAR waits for them. The emulator has checked the accesses to
+  shared memory."""
   kernel = product(16, 8, 512, HALF, dtypes.float32, transposed)
   placed = assemble(lower(optimize(kernel, capabilities(arch)), capabilities(arch), "product"), arch)[2]
   names = [inst.row.name for _, inst, _ in placed]
@@ -116,7 +116,7 @@ def test_factors_are_copied_ahead(arch: str, transposed: bool) -> None:
 @pytest.mark.parametrize("dtype, result", [(dtypes.int8, dtypes.int32), (dtypes.uint8, dtypes.uint32)], ids=str)
 @pytest.mark.parametrize("transposed", (False, True))
 def test_products_of_bytes(dtype: DType, result: DType, transposed: bool) -> None:
-  """Exact, with all values of a byte. Only a factor whose steps lie beside each other can be copied as it is."""
+  """Results are exact, with all values of a byte. A factor can be copied unchanged only if its steps are adjacent."""
   for m, n, k in ((16, 8, 32), (32, 32, 1024), (21, 12, 40)):
     kernel = product(m, n, k, dtype, result, transposed)
     for arch in ("sm_80", "sm_90"):
@@ -128,7 +128,7 @@ def test_products_of_bytes(dtype: DType, result: DType, transposed: bool) -> Non
 @pytest.mark.parametrize("m, n, k, transposed", [(4, 32, 4, False), (64, 64, 256, False), (64, 64, 256, True),
                                                  (37, 50, 40, False)])
 def test_products_of_floats(m: int, n: int, k: int, transposed: bool) -> None:
-  """On the FMA pipe, from shared memory, in both orders of the second factor."""
+  """Products run on the FMA pipe, from shared memory, in both orders of the second factor."""
   kernel = product(m, n, k, dtypes.float32, dtypes.float32, transposed)
   placed = assemble(lower(optimize(kernel, capabilities("sm_80")), capabilities("sm_80"), "product"), "sm_80")[2]
   assert sum(inst.row.name == "FFMA" for _, inst, _ in placed) >= 16 and {"LDS", "BAR"} <= {inst.row.name
@@ -137,8 +137,8 @@ def test_products_of_floats(m: int, n: int, k: int, transposed: bool) -> None:
 
 @pytest.mark.parametrize("name, which", [("LDGDEPBAR", 0), ("LDGDEPBAR", -1), ("DEPBAR.LE", 0), ("BAR", 0)])
 def test_each_wait_for_copies_is_needed(name: str, which: int) -> None:
-  """Without it the emulator finds what may go wrong: a group that nobody counts, factors that are still on their way,
-  arrays that others read."""
+  """Without it the emulator finds a possible error: an uncounted group, factors that have not arrived, arrays that
+  others read."""
   kernel = product(16, 16, 256, HALF, dtypes.float32)
   program = lower(optimize(kernel, capabilities("sm_80")), capabilities("sm_80"), "product")
   assert program.lanes == 64
@@ -156,7 +156,7 @@ def of_groups(columns: int, dtype: DType = HALF, result: DType = dtypes.float32)
   return replace(capabilities("sm_90"), matrix=(product_of_group(columns, dtype, result),))
 
 def opts_of(columns: int, groups: int, steps: int = 64) -> tuple[Opt, ...]:
-  """So many groups of warps, one below the other."""
+  """Return opts for `groups` groups of warps, one below the other."""
   matrix = (Opt(OptOps.MATRIX, 0, 64), Opt(OptOps.MATRIX, 1, columns), Opt(OptOps.MATRIX, 2, steps))
   return (*matrix, *[Opt(OptOps.LOCAL, 0, groups)] * (groups > 1), Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1))
 
@@ -167,8 +167,8 @@ def opts_of(columns: int, groups: int, steps: int = 64) -> tuple[Opt, ...]:
   (192, 64, 256, 64, 3, HALF, False, False), (200, 64, 256, 64, 3, HALF, True, True)])
 def test_products_of_groups(m: int, n: int, k: int, columns: int, groups: int, dtype: DType, transposed: bool,
                             turned: bool) -> None:
-  """Factors along the sum and across it, one group and two, sizes that are no multiples; of three groups not all lanes
-  have a last piece."""
+  """Factors lie along the sum and across it. There are one group and two, and sizes that are no multiples. Of three
+  groups some lanes have no last piece."""
   kernel = product(m, n, k, dtype, dtypes.float32, transposed,
                    turned).replace(arg=KernelInfo(opts=opts_of(columns, groups)))
   program = lower(optimize(kernel, of_groups(columns, dtype)), of_groups(columns, dtype), "product")
@@ -183,9 +183,9 @@ def test_products_of_groups(m: int, n: int, k: int, columns: int, groups: int, d
   (64, 66, 254, 1, True, False, False)])
 def test_groups_of_narrow_pieces(m: int, n: int, k: int, groups: int, transposed: bool, turned: bool,
                                  carried: bool) -> None:
-  """Odd rows are carried through registers, others copied; zeros behind the end of the sum are stored.
+  """Odd rows are carried through registers, others are copied. Zeros after the end of the sum are stored.
 
-  All of it is ahead of the products.
+  All of that is ahead of the products.
   """
   kernel = product(m, n, k, HALF, dtypes.float32, transposed, turned).replace(arg=KernelInfo(opts=opts_of(64, groups)))
   program = lower(optimize(kernel, capabilities("sm_90")), capabilities("sm_90"), "product")
@@ -196,7 +196,7 @@ def test_groups_of_narrow_pieces(m: int, n: int, k: int, groups: int, transposed
 
 @pytest.mark.slow
 def test_narrow_pieces_of_bytes_and_of_long_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-  """A loop around that of the stagings begins anew with what lanes carry."""
+  """A loop around the loop of the stagings restarts the pieces that lanes carry."""
   monkeypatch.setattr(blocks, "LONG_SUM", 16)
   monkeypatch.setattr(blocks, "BLOCK", 16)
   for dtype, result, steps in ((dtypes.int8, dtypes.int32, 128), (HALF, dtypes.float32, 64)):
@@ -208,8 +208,8 @@ def test_narrow_pieces_of_bytes_and_of_long_sums(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("boxed", (False, True))
 def test_long_sums_of_groups_are_in_blocks(boxed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-  """A loop around that of the stagings, with a variable of its own: 16 instructions are a block here, and more a long
-  sum."""
+  """A loop around the loop of the stagings has a variable of its own. Here 16 instructions are a block, and more are a
+  long sum."""
   monkeypatch.setattr(blocks, "LONG_SUM", 16)
   monkeypatch.setattr(blocks, "BLOCK", 16)
   chosen = opts_of(64, 1) + (Opt(OptOps.BOX, 2, 1),) * boxed
@@ -222,8 +222,8 @@ def test_long_sums_of_groups_are_in_blocks(boxed: bool, monkeypatch: pytest.Monk
 @pytest.mark.slow
 @pytest.mark.parametrize("gathered", (False, True))
 def test_lanes_without_a_piece_load_nothing(gathered: bool) -> None:
-  """Of three groups, where a factor has gates of its own, or is gathered: what the last lanes would load is outside of
-  the buffers."""
+  """Use three groups, where a factor has gates of its own, or is gathered. The loads of the last lanes would be outside
+  of the buffers."""
   m, n, k, there = 192, 128, 256, 64
   out, a, b, rows = UOp.param(0, dtypes.float32, m * n), UOp.param(1, HALF,
                                                                    m * k), UOp.param(2, HALF,
@@ -245,7 +245,7 @@ OF_BYTES = [(dtypes.int8, dtypes.int32, "IGMMA"), (dtypes.uint8, dtypes.uint32, 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype, result, name", OF_BYTES, ids=[str(dtype) for dtype, _, _ in OF_BYTES])
 def test_products_of_groups_of_bytes(dtype: DType, result: DType, name: str) -> None:
-  """A row of a panel has 128 steps, of which an instruction has 32."""
+  """A line of a swizzle atom has 128 steps, of which an instruction takes 32."""
   kernel = product(72, 64, 512, dtype, result, True).replace(arg=KernelInfo(opts=opts_of(64, 1, 128)))
   optimized = optimize(kernel, of_groups(64, dtype, result))
   placed = [inst for _, inst, _ in assemble(lower(optimized, of_groups(64, dtype, result), "product"), "sm_90")[2]]
@@ -254,7 +254,7 @@ def test_products_of_groups_of_bytes(dtype: DType, result: DType, name: str) -> 
 
 @pytest.mark.parametrize("dtype, result, name", OF_BYTES[1:3], ids=[str(dtype) for dtype, _, _ in OF_BYTES[1:3]])
 def test_boxes_of_bytes(dtype: DType, result: DType, name: str) -> None:
-  """Factors of products of groups that the unit for boxes copies."""
+  """Bulk tensor copies fetch the factors of products of groups."""
   kernel = product(64, 64, 512, dtype, result,
                    True).replace(arg=KernelInfo(opts=(*opts_of(64, 1, 128), Opt(OptOps.BOX, 2, 1))))
   optimized = optimize(kernel, of_groups(64, dtype, result))
@@ -266,14 +266,14 @@ def test_boxes_of_bytes(dtype: DType, result: DType, name: str) -> None:
 
 @pytest.mark.parametrize("dtype, result, name", OF_BYTES, ids=[str(dtype) for dtype, _, _ in OF_BYTES])
 def test_bytes_must_lie_along_the_sum_for_products_of_groups(dtype: DType, result: DType, name: str) -> None:
-  """The unit turns no panels of bytes."""
+  """The unit does not transpose swizzle atoms of bytes."""
   for transposed in (True, False):
     kernel = optimize(product(1024, 1024, 1024, dtype, result, transposed), allowing("sm_90"))
     assert any(u.op is Ops.MMA and u.arg.panels for u in kernel.toposort()) == transposed
 
 @pytest.mark.parametrize("dtype", dtypes.fp8_ocp, ids=str)
 def test_products_of_fp8_with_short_sums(dtype: DType) -> None:
-  """Where they are allowed; of small numbers sums are exact."""
+  """They must be allowed. Sums of small numbers are exact."""
   kernel = product(32, 16, 64, dtype, dtypes.float32)
   for caps, name in ((capabilities("sm_89"), "HMMA.16816"), (allowing("sm_89"), "QMMA")):
     optimized = optimize(kernel, caps)
@@ -283,7 +283,7 @@ def test_products_of_fp8_with_short_sums(dtype: DType) -> None:
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("transposed", (False, True))
 def test_products_of_tf32(arch: str, transposed: bool) -> None:
-  """Where they are allowed; factors are rounded to 10 bits of mantissa. Halves go to their own unit."""
+  """They must be allowed. Factors are rounded to 10 bits of mantissa. float16 uses its own unit."""
   kernel, caps = product(32, 16, 24, dtypes.float32, dtypes.float32, transposed), allowing(arch)
   optimized = optimize(kernel, caps)
   names = [inst.row.name for _, inst, _ in assemble(lower(optimized, caps, "product"), arch)[2]]
@@ -298,7 +298,7 @@ def test_products_of_tf32(arch: str, transposed: bool) -> None:
 
 @pytest.mark.parametrize("m, n, k, transposed", [(37, 50, 40, False), (16, 16, 512, True)])
 def test_shapes_of_tf32(m: int, n: int, k: int, transposed: bool) -> None:
-  """What does not divide, and factors that are copied ahead."""
+  """Sizes that do not divide, and factors that are copied ahead."""
   kernel, caps = product(m, n, k, dtypes.float32, dtypes.float32, transposed), allowing("sm_80")
   optimized = optimize(kernel, caps)
   names = {inst.row.name for _, inst, _ in assemble(lower(optimized, caps, "product"), "sm_80")[2]}
@@ -307,8 +307,8 @@ def test_shapes_of_tf32(m: int, n: int, k: int, transposed: bool) -> None:
   check(optimized, "sm_80", data, optimized=False, meaning=kernel)
 
 def test_factors_are_rounded_to_tf32() -> None:
-  """To nearest: a factor with a bit more than half of the last bit that counts is the next number, with a bit less the
-  one before."""
+  """Rounding is to nearest. A factor a bit above half of the last significant bit becomes the next number, one a bit
+  below it the previous number."""
   out, a, b = UOp.param(0, dtypes.float32, 16 * 8), UOp.param(1, dtypes.float32,
                                                               16 * 8), UOp.param(2, dtypes.float32, 8 * 8)
   i, j, x = axis(16, 0), axis(8, 1), axis(8, 2, "REDUCE")
@@ -346,8 +346,8 @@ WAITS = [("WARPGROUP", 0), ("WARPGROUP.DEPBAR", 0), ("WARPGROUP.DEPBAR", -1), ("
 
 @pytest.mark.parametrize("name, which", WAITS)
 def test_each_wait_for_products_of_groups_is_needed(name: str, which: int) -> None:
-  """Without it the emulator finds sums that others touch, arrays that are overwritten, factors that are not there, or
-  that products do not see."""
+  """Without it the emulator finds an error: sums that others touch, overwritten arrays, or factors that are missing or
+  invisible to products."""
   kernel = product(64, 64, 512, HALF, dtypes.float32, True).replace(arg=KernelInfo(opts=opts_of(64, 1)))
   program = lower(optimize(kernel, of_groups(64)), of_groups(64), "product")
   _, _, placed = assemble(program, "sm_90")

@@ -1,5 +1,4 @@
-"""Arithmetic of 16-bit floats: which instructions two neighbours become, and that they have the bits of float32
-rounded, executed beside the interpreter."""
+"""Arithmetic of 16-bit floats: the instructions for pairs, and their results, which are those of rounded float32."""
 from __future__ import annotations
 import random
 from typing import Any
@@ -21,13 +20,13 @@ CORNERS = (0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x3c00, 0xbc0
 CONVERSIONS = ("HADD2.F32", "F2FP", "PRMT", "FADD", "FMUL", "FSETP", "SEL")
 
 def code(dtype: DType, rng: random.Random) -> Any:
-  """A corner, a small number, or any."""
+  """Draw a corner case, a small number, or any number."""
   if dtype is dtypes.bool: return rng.random() < 0.5
   word = rng.choice((rng.choice(CORNERS), rng.getrandbits(16), rng.getrandbits(10) | rng.getrandbits(1) << 15))
   return from_bytes(word.to_bytes(2, "little"), dtype) if dtype in HALVES else rng.uniform(-4, 4)
 
 def elements(dtype: DType, copies: int = COPIES) -> tuple[UOp, UOp, UOp, tuple[UOp, ...]]:
-  """Elements of three buffers that a lane has side by side, in float32; those of the third one backwards."""
+  """Draw adjacent elements of three buffers in float32. Those of the third one are backwards."""
   lane, k = axis(LANES, 0, "LOCAL"), axis(copies, 1, "UPCAST")
   def load(slot: int, at: UOp) -> UOp:
     return UOp(Ops.CAST, dtypes.float32, (UOp.param(slot, dtype, LANES * copies).index(lane * copies + at).load(),))
@@ -99,7 +98,7 @@ def test_choices_are_made_by_masks(dtype: DType, arch: str) -> None:
 
 @pytest.mark.parametrize("dtype, arch", [*((dtypes.float16, arch) for arch in ARCHS), (dtypes.bfloat16, "sm_90")])
 def test_choices_by_truths_that_are_no_masks(dtype: DType, arch: str) -> None:
-  """Two words are chosen, and half of each is taken; elements are not converted for that."""
+  """Two words are chosen, and half of each is taken. No element is converted for that."""
   a, b, _, ranges = elements(dtype)
   lane, k = ranges
   truth = UOp.param(4, dtypes.bool, LANES * COPIES).index(lane * COPIES + k).load()
@@ -126,7 +125,7 @@ def test_a_bound_is_one_instruction(dtype: DType, arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_sum_with_an_exact_product_is_fused_in_float32(arch: str) -> None:
-  """Not in float16, where it would be rounded once."""
+  """It is not fused in float16, where it would be rounded once."""
   a, b, c, ranges = elements(dtypes.float16)
   for value in (a * b + a, a * b + c, binary(Ops.SUB, c, a * b), binary(Ops.SUB, a * b, c), a * 3.0 + 0.1,
                 binary(Ops.SUB, a * 3.0, constant(0.1))):
@@ -138,7 +137,7 @@ def test_a_sum_with_an_exact_product_is_fused_in_float32(arch: str) -> None:
                  "FMUL") == [0, COPIES], "such a product may be too small for float32"
 
 def expression(rng: random.Random, leaves: list[UOp], depth: int) -> UOp:
-  """A tree of float32 over the leaves; shared nodes and constants are in it."""
+  """Draw a tree of float32 over the leaves, with shared nodes and constants."""
   if depth == 0: return rng.choice(leaves)
   op = rng.choice((Ops.ADD, Ops.SUB, Ops.MUL, Ops.MULACC, Ops.NEG, Ops.WHERE, Ops.WHERE))
   def other() -> UOp: return expression(rng, leaves, depth - 1)
@@ -159,7 +158,7 @@ def test_expressions_have_the_bits_of_float32(dtype: DType, seed: int) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_single_number_is_computed_where_only_memory_sees_it(arch: str) -> None:
-  """Both halves of its register have it; an integer of its bits has zeros above."""
+  """Both halves of its register have the result. An integer of its bits has zeros in the upper half."""
   a, b, _, ranges = elements(dtypes.float16, 1)
   sink = kernel(dtypes.float16, a + b, ranges, 1)
   assert counted(sink, arch, "HADD2", "F2FP", "FADD") == [1, 0, 0]
@@ -169,7 +168,7 @@ def test_a_single_number_is_computed_where_only_memory_sees_it(arch: str) -> Non
   compare(UOp.sink(UOp.param(0, dtypes.uint32, LANES).index(lane + k).store(bits, lane, k)), arch)
 
 def test_a_variable_that_changes_after_it_was_read() -> None:
-  """Sums of a loop are rounded after it, together with what they were made of."""
+  """Sums of a loop are rounded after it, together with their terms."""
   lane, k, r = axis(LANES, 0, "LOCAL"), axis(2, 1, "UPCAST"), axis(5, 2, "REDUCE")
   a = UOp(Ops.CAST, dtypes.float32, (UOp.param(1, dtypes.float16, LANES * 10).index(lane * 10 + r * 2 + k).load(),))
   total = UOp(Ops.REDUCE, dtypes.float32, (a * a + a, r), Ops.ADD)

@@ -1,5 +1,4 @@
-"""Constants on their way into instructions: as immediates, as the register that is zero, in registers that a block
-shares."""
+"""Constants in instructions: as immediates, as the zero register, or in registers that a block shares."""
 from __future__ import annotations
 
 from tinyhw.isa.sass.select.part import Part

@@ -1,4 +1,4 @@
-"""Recipes: their text, that they are right however the special function unit errs, and when rare operands cost more."""
+"""Recipes: their text, their correctness for any error of the special function unit, and the cost of rare operands."""
 from __future__ import annotations
 import itertools
 from typing import Any
@@ -43,7 +43,7 @@ def test_signs() -> None:
   with pytest.raises(AssertionError, match="takes no signs"): signed(macros_of("sm_90")["rcp_rarely"], 1, 0)
 
 def operands(op: Ops) -> list[list[float]]:
-  """All pairs of the more unusual numbers, or all numbers."""
+  """Return all pairs of the more unusual numbers, or all numbers."""
   if op is not Ops.FDIV: return [NUMBERS]
   few = [x for sign in range(2) for exponent in (0, 67, 127, 187, 254, 255)
          for x in (float_of(sign << 31 | exponent << 23 | mantissa) for mantissa in (0, 0x7fffff))]
@@ -61,7 +61,7 @@ def test_results_are_correctly_rounded(op: Ops, chance: int, monkeypatch: pytest
 @pytest.mark.parametrize("op, common, rare", [(Ops.RECIPROCAL, 3.0, 0.0), (Ops.RECIPROCAL, 2.0 ** -126, 2.0 ** 127),
                                               (Ops.FDIV, 1e-12, 2.0 ** 127)])
 def test_rare_operands_cost_more(op: Ops, common: float, rare: float) -> None:
-  """Zero dividends are common. A rare operand in one lane makes its warp take the longer way."""
+  """Zero dividends are common. A rare operand in one lane makes its warp take the longer path."""
   program = lower(applied(op, dtypes.float32, AxisType.LOCAL, 32), capabilities("sm_90"), "test")
   def executed(divisors: list[float]) -> int:
     return execute(program, "sm_90", {0: [0.0] * 32, 1: divisors if op is Ops.RECIPROCAL else [0.0, 1.0] * 16,
@@ -72,7 +72,7 @@ def test_rare_operands_cost_more(op: Ops, common: float, rare: float) -> None:
 @pytest.mark.parametrize("divisor", (3.0, -7.0, 255.0, 1.9999998807907104, -1.5 * 2.0 ** -60, 2.0 ** 60,
                                      3.0 * 2.0 ** 61))
 def test_divisors_that_are_constants(divisor: float) -> None:
-  """No reciprocal is asked for, unless it is out of the common range."""
+  """They need no reciprocal instruction, except outside of the common range."""
   n, r = len(NUMBERS), UOp.range(len(NUMBERS), 0, AxisType.LOCAL)
   x, y = UOp.param(1, dtypes.float32, n).index(r).load(), UOp.const(dtypes.float32, divisor)
   kernel = UOp.sink(UOp.param(0, dtypes.float32, n).index(r).store(UOp(Ops.FDIV, dtypes.float32, (x, y)), r))

@@ -1,4 +1,4 @@
-"""Kernels as NVIDIA code: what is asked of this vendor's code alone. test/isa/test_select.py asks both."""
+"""Kernels as NVIDIA code: requirements of this vendor's code alone. test/isa/test_select.py tests both vendors."""
 from __future__ import annotations
 
 import pytest
@@ -18,7 +18,7 @@ F32 = dtypes.float32
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_indices_that_reach_far(arch: str) -> None:
-  """More than 4 GiB behind the pointer: too far for the constant of an instruction, and for 32 bits."""
+  """An index reaches more than 4 GiB after the pointer. That exceeds the constant of an instruction, and 32 bits."""
   n, far = 1 << 31, (1 << 31) - 40
   out, a = UOp.param(0, dtypes.int32, 32), UOp.param(1, dtypes.int32, n)
   r = axis(32, 0, "LOCAL")
@@ -28,8 +28,8 @@ def test_indices_that_reach_far(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_more_values_than_registers(arch: str) -> None:
-  """A hundred doubles and more that are alive at once, and more truths than predicates: memory of the lanes keeps
-  them."""
+  """More than a hundred doubles are live at once, and more bools than predicates. They are spilled to memory of the
+  lanes."""
   n = 160
   a, r = UOp.param(1, dtypes.float64, 32 * n), axis(32, 0, "LOCAL")
   values = [a.index(r * n + k).load() for k in range(n)]
@@ -50,7 +50,8 @@ def test_more_values_than_registers(arch: str) -> None:
                                           (dtypes.int64, 2),
                                           (dtypes.float64, 2)])
 def test_values_that_lanes_exchange(arch: str, dtype: DType, count: int) -> None:
-  """By SHFL: a value of 64 bits by two, a truth as a number. Nothing but the scoreboard says when it is there."""
+  """SHFL exchanges a value of 64 bits by two instructions, a bool as a number. Only the scoreboard signals the
+  result."""
   a, r = UOp.param(1, dtype, 64), axis(64, 0, "LOCAL")
   value = a.index(r).load()
   out = UOp.param(0, dtype, 64)
@@ -62,7 +63,7 @@ def test_values_that_lanes_exchange(arch: str, dtype: DType, count: int) -> None
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("op", (Ops.ADD, Ops.MAX, Ops.MUL))
 def test_rows_that_lanes_share(arch: str, op: Ops) -> None:
-  """One warp without shared memory; several, of which each leaves four results."""
+  """One warp needs no shared memory. With several warps, each leaves four results."""
   for rows, columns in ((300, 64), (3, 96), (2, 256)):
     out, a = UOp.param(0, F32, rows), UOp.param(1, F32, rows * columns)
     i, x = axis(rows, 0), axis(columns, 1, "REDUCE")
@@ -74,6 +75,6 @@ def test_rows_that_lanes_share(arch: str, op: Ops) -> None:
     assert ("BAR" in names) is not alone and (code.local_bytes > 0) is not alone
 
 def compiled(kernel: UOp, arch: str) -> tuple[Code, list[str]]:
-  """The code of a kernel, and its instructions' names."""
+  """Return the code of a kernel, and its instructions' names."""
   program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "rows")
   return compile(program, arch), [inst.row.name for _, inst, _ in assemble(program, arch)[2]]

@@ -1,4 +1,4 @@
-"""Tensor maps as the emulator reads them, and as tests write them out field by field."""
+"""Tensor maps as the emulator reads them, and as tests write them field by field."""
 from __future__ import annotations
 
 import pytest

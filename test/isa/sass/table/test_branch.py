@@ -1,4 +1,4 @@
-"""Jumps before and after it is known how far they are."""
+"""Jumps before and after their distance is known."""
 from tinyhw.isa.sass.asm.syntax import show
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.branch import JUMP_IF, invert, jump, real

@@ -1,5 +1,5 @@
-"""The layouts of matrix units: each element has a place, factors agree on the steps, results are where the PTX ISA has
-them."""
+"""The layouts of matrix units: each element has a position, factors agree on the steps, results are as in the PTX
+ISA."""
 from __future__ import annotations
 
 import pytest
@@ -23,9 +23,10 @@ def test_layouts(unit: Unit) -> None:
 
 @pytest.mark.parametrize("unit", [unit for unit in OF_WARPS if unit is not VECTOR], ids=lambda unit: unit.key)
 def test_places_are_the_hardware_s(unit: Unit) -> None:
-  """g is lane / 4, t is lane % 4. Register k of the result: row g + 8 * (k >> 1), column 2t + (k & 1). A register of a
-  factor has n steps beside each
-  other: those from n * t on, and from n * t + 4n on."""
+  """g is lane / 4, t is lane % 4. Register k of the result: row g + 8 * (k >> 1), column 2t + (k & 1).
+
+  A register of a factor has n adjacent steps: those from n * t on, and from n * t + 4n on.
+  """
   m = unit.matrix
   assert m.a is not None and m.b is not None and m.c is not None
   n = 4 // m.operand.itemsize
@@ -42,8 +43,7 @@ def test_places_are_the_hardware_s(unit: Unit) -> None:
 
 @pytest.mark.parametrize("unit", (*OF_GROUPS, *FP8_OF_GROUPS), ids=lambda unit: unit.key.format(unit.matrix.n))
 def test_places_of_a_group_s_result_are_the_hardware_s(unit: Unit) -> None:
-  """Warp w of the four has the rows from 16w on; of eight columns after the other, what a warp's product has of its
-  eight."""
+  """Warp w of the four has the rows from 16w on. For every eight columns it has the elements of a warp's product."""
   m = unit.matrix
   assert unit in every_unit("sm_90") and unit not in OF_WARPS and m.c is not None and m.lanes == 128
   for thread in range(m.lanes):

@@ -1,4 +1,4 @@
-"""What the rows say, and that all of them can be made."""
+"""The content of the rows. All of them can be made."""
 from __future__ import annotations
 
 import pytest
@@ -71,7 +71,7 @@ def test_an_unknown_key() -> None:
 def test_an_interrupt_while_forms_are_listed_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
   rows = rows_by_key.Table("sm_90")
   def interrupted(*given: object) -> object:
-    assert not rows.known   # what another thread would find now
+    assert not rows.known   # another thread would find this now
     raise KeyboardInterrupt
   with monkeypatch.context() as patch:
     patch.setattr(rows_by_key, "line_of", interrupted)

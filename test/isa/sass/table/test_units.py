@@ -1,5 +1,5 @@
-"""How many warps of a kernel an SM holds: numbers of NVIDIA's occupancy calculator, which counts what a launch
-gives."""
+"""The count of warps of a kernel that an SM holds. The numbers are those of NVIDIA's occupancy calculator, which counts
+the registers of a launch."""
 from __future__ import annotations
 import pytest
 

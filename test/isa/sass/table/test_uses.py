@@ -1,11 +1,11 @@
-"""Which registers instructions read and write, whether these decide, and how they are waited for."""
+"""Registers that instructions read and write, whether they decide on execution, and waits for them."""
 from tinyhw.isa.sass.asm.syntax import parse
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.branch import JUMP_IF
 from tinyhw.isa.sass.table.uses import MAKES, WANTS, uses_of
 from tinyhw.machine.ir.inst import Block, MInst
 
-# what uses_of gives
+# the result of uses_of
 def uses(text: str, arch: str = "sm_90"): return uses_of(parse(text, arch)[0])  # type: ignore[no-untyped-def]
 
 def test_registers() -> None:
