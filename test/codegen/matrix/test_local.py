@@ -8,7 +8,7 @@ from test.codegen.kernels import axis, count
 from test.codegen.matrix.test_matrix import APART, matmul
 from test.codegen.plan.test_workgroup import F32, LANES, run
 from tinyhw.codegen.lower.linearize import AHEAD_BYTES
-from tinyhw.codegen.matrix.local import Pieces, distance_along, packed_place, pieces_of, reads_apart
+from tinyhw.codegen.matrix.local import Pieces, distance_along, packed_place, pieces_of, has_bank_conflicts
 from tinyhw.codegen.matrix.operands import ProductRange, WorkgroupTile
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
@@ -16,7 +16,8 @@ from tinyhw.uop.ops import UOp
 
 @pytest.mark.parametrize("size", [(16, 8, 16), (32, 13, 16)])
 def test_local_memory_has_columns_in_the_order_of_lanes(size: tuple[int, int, int]) -> None:
-  assert APART.b is not None and reads_apart(APART.b, "column", 16) and not reads_apart(APART.b, "column", 8)
+  assert APART.b is not None and has_bank_conflicts(APART.b, "column", 16)
+  assert not has_bank_conflicts(APART.b, "column", 8)
   program = run(matmul(*size), replace(LANES, lanes=32, matrix=(APART,)))
   assert count(program, Ops.MMA) >= 1 and any(u.op is Ops.STORE and u.src[1].dtype.count == 4 for u in program.uops)
 
@@ -34,26 +35,26 @@ def test_along_what_a_factor_is_copied() -> None:
   data = UOp.param(0, dtypes.int32, 16).index(k).load().cast(dtypes.weakint)
   for varying in (k // 4 * 99 + k % 4, data, r): assert distance_along(varying, k, 8) == math.inf
 
-def cut(index: UOp, gate: UOp | None = None, turns: bool = False, aligned: bool = True) -> tuple[bool, Pieces]:
+def cut(index: UOp, gate: UOp | None = None, transposes: bool = False, aligned: bool = True) -> tuple[bool, Pieces]:
   """Return the blocks of an operand of 64 rows (range 0) by 64 steps (range 1) for 64 lanes. index: of its elements."""
   row, step, lane = axis(64, 0, "UPCAST"), axis(64, 1, "UNROLL"), axis(64, 2, "LOCAL")
   tile = WorkgroupTile(ProductRange((row,)), ProductRange((lane,)), ProductRange((step,)), (lane,), False, aligned)
   place = UOp.param(1, dtypes.float16, 1 << 20).index(index)
-  return pieces_of(place.load() if gate is None else place.load(gate), tile, tile.row, 64, turns)
+  return pieces_of(place.load() if gate is None else place.load(gate), tile, tile.row, 64, transposes)
 
 def test_blocks_of_pieces() -> None:
   """Contiguous elements that can be loaded at once are one load. Otherwise adjacent lanes load adjacent elements, and
   store pieces the other way."""
   r, k = axis(64, 0, "UPCAST"), axis(64, 1, "UNROLL")
   pieces, steps_beside, rows_beside = Pieces(1, 8, 1), Pieces(8, 1, 1), Pieces(1, 8, 64)
-  assert cut(r * 64 + k) == (False, pieces) and cut(k * 64 + r, turns=True) == (True, Pieces(8, 1, 8))
+  assert cut(r * 64 + k) == (False, pieces) and cut(k * 64 + r, transposes=True) == (True, Pieces(8, 1, 8))
   assert (cut(r * 68 + k) == (False, Pieces(1, 4, 1)) and cut(r * 65 + k, aligned=False)
           == (False, pieces)), "as far as it must be aligned"
   for odd in (k * 2 + r * 64, k // 8 * 101 + k % 8 + r * 64):
-    assert cut(odd) == (False, steps_beside) and cut(odd, turns=True) == (True, steps_beside)
+    assert cut(odd) == (False, steps_beside) and cut(odd, transposes=True) == (True, steps_beside)
   for odd in (r * 2 + k * 64, r // 8 * 101 + r % 8 + k * 64):
-    assert cut(odd) == cut(odd, turns=True) == (False, rows_beside)
-  assert cut(r // 8 * 104 + r % 8 + k * 64, turns=True) == (True, Pieces(8, 1, 8)), "digits that begin with pieces"
+    assert cut(odd) == cut(odd, transposes=True) == (False, rows_beside)
+  assert cut(r // 8 * 104 + r % 8 + k * 64, transposes=True) == (True, Pieces(8, 1, 8)), "digits that begin with pieces"
   assert cut(r // 8 * 104 + r % 8 + k * 64, k + r < 100, True) == (False, rows_beside), "a gate for each"
   assert cut(k * 3 + r // 5 * 1000 + r % 5 * 7) == (False, pieces), "rows at different distances"
 

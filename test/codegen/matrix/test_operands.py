@@ -25,11 +25,11 @@ def test_the_last_parts_are_in_the_unit() -> None:
   tile = tile_of(OPTS, pieces)
   assert tile is not None and (tile.rows, tile.columns, tile.steps) == (rows[-1], columns[-1], steps[-1])
   assert ((tile.row.size, tile.column.size, tile.step.size) == (8, 8, 4) and tile.lanes == (rows[1], columns[1])
-          and not tile.boxed)
+          and not tile.bulk)
 
 def test_loops_belong_to_the_tile_where_they_are_blocked() -> None:
   tile = tile_of((*OPTS, Opt(OptOps.BLOCK, 2, 2), Opt(OptOps.BOX, 2, 1)), split())
-  assert tile is not None and tile.step.size == 8 and tile.boxed
+  assert tile is not None and tile.step.size == 8 and tile.bulk
 
 def test_no_tile_without_all_three() -> None:
   pieces = split()

@@ -8,7 +8,7 @@ import pytest
 from test.codegen.kernels import axis
 from test.codegen.plan.test_workgroup import LANES
 from tinyhw.codegen.plan.matrix_tile import (
-  OTHER_REGISTERS, TileShape, carries, cost, fits, in_order, panels_cost, registers, staged, tile, turns)
+  OTHER_REGISTERS, TileShape, carries, cost, fits, in_order, panels_cost, registers, staged, tile, accesses_per_lane)
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.isa.sass.capabilities import capabilities
@@ -94,7 +94,7 @@ def test_panels_of_narrow_pieces_have_room_for_them() -> None:
   assert fitting(1, 1) == [2, 3] and fitting(8, 8) == [2] and fitting(4, 4) == [1, 2,
                                                                                 3], ("of three groups a lane has 166 "
                                                                                      "registers")
-  assert turns(TileShape(2, 1, 1, 1, 1), unit, (8, 1)) == (32, 8) and carries(8) and not carries(4)
+  assert accesses_per_lane(TileShape(2, 1, 1, 1, 1), unit, (8, 1)) == (32, 8) and carries(8) and not carries(4)
   def cost_of(*accesses: int) -> float:
     return panels_cost(TileShape(2, 1, 1, 1, 1), sizes, 1, unit, HOPPER, (accesses[0], accesses[1]))
   assert cost_of(1, 1) < cost_of(8, 1) < cost_of(8, 8) and cost_of(1, 1) < cost_of(4, 4)

@@ -255,13 +255,13 @@ def test_sums_of_columns_for_a_number_of_rows_that_is_not_known() -> None:
 
 def test_by_how_many_accesses_pieces_are_copied() -> None:
   half = dtypes.float16
-  def accesses(index: UOp, end: int = 0, turns: bool = True) -> int:
+  def accesses(index: UOp, end: int = 0, transposes: bool = True) -> int:
     place = UOp.param(1, half, 1 << 20).index(index)
     factor = UOp(Ops.LOAD, half, (place, k < end, UOp.const(half, 0))) if end else place.load()
-    return accesses_of(factor, r, k, turns, True)
+    return accesses_of(factor, r, k, transposes, True)
   r, k = axis(64, 0), axis(128, 1, "REDUCE")
   assert [accesses(r * pitch + k) for pitch in (1024, 1004, 1002, 1001)] == [1, 2, 4, 8]
   assert [accesses(r * 1024 + k, end) for end in (120, 124, 121)] == [1, 2, 8] and accesses(k * 1024 + r, 121) == 1
-  assert accesses(k * 1001 + r) == 8 and accesses(k * 1001 + r,
-                                                  turns=False) == 0, ("across the sum, only where the unit turns it")
+  assert accesses(k * 1001 + r) == 8
+  assert accesses(k * 1001 + r, transposes=False) == 0, "across the sum, only where the unit transposes"
   assert accesses(r // 3 * 8 + k) == 0 and accesses(r * 2 + k * 128) == 0

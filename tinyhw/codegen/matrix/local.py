@@ -26,50 +26,50 @@ weakint = dtypes.weakint
 # of memory that adjacent lanes read; longer segments would cause bank conflicts in the stores to local memory
 SEGMENT_BYTES = 32
 LOCAL_BYTES = 128     # that local memory delivers at once
-MOST_TURNS = 8        # blocks of a lane that are all in flight at once, in whole pieces
-MOST_NARROW = 64      # the same in narrower pieces
+MOST_ROUNDS = 8       # blocks of a lane that are all in flight at once, in whole pieces
+MOST_NARROW_ROUNDS = 64  # the same in narrower pieces
 NEIGHBOURS = 32       # adjacent lanes that copy narrow pieces of a row
 RANGES = 3            # new ones for a local array
 
-def share(x: UOp, tile: WorkgroupTile, side: ProductRange, axis: str, wave: UOp, matrix: Matrix, layout: Layout | None,
-          fresh: int, stage: int) -> UOp:
-  """Load a lane's elements of an operand from local memory. The operand has rows or columns (side, axis)."""
+def share(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, axis: str, wave: UOp, matrix: Matrix,
+          layout: Layout | None, fresh: int, stage: int) -> UOp:
+  """Load a lane's elements of an operand from local memory. The operand has rows or columns (mn_range, axis)."""
   assert layout is not None, "only panels are none of a lane's"
-  if matrix.fragments: return fragment(x, tile, side, axis, wave, matrix, layout, fresh, stage)
+  if matrix.fragments: return fragment(x, tile, mn_range, axis, wave, matrix, layout, fresh, stage)
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
-  apart = reads_apart(layout, axis, aligned * x.dtype.itemsize)
-  turned, cut = pieces_of(x, tile, side, workgroup_of(tile, wave),
+  conflicts = has_bank_conflicts(layout, axis, aligned * x.dtype.itemsize)
+  transposed, cut = pieces_of(x, tile, mn_range, workgroup_of(tile, wave),
                           layout.beside(axis) * x.dtype.itemsize >= PIECE_BYTES)
-  array = Array(tile.step.size + aligned, False, layout.digits(axis) if apart else ())
-  if turned: array, apart = Array(side.size + PIECE_BYTES // x.dtype.itemsize, True), False
-  local = staged(x, tile, side, wave, array, cut, fresh, stage)
-  if apart: layout = layout.packed(axis)
-  names = {side.parts[-1]: axis, tile.steps: "step"}
+  array = Array(tile.step.size + aligned, False, layout.digits(axis) if conflicts else ())
+  if transposed: array, conflicts = Array(mn_range.size + PIECE_BYTES // x.dtype.itemsize, True), False
+  local = staged(x, tile, mn_range, wave, array, cut, fresh, stage)
+  if conflicts: layout = layout.packed(axis)
+  names = {mn_range.parts[-1]: axis, tile.steps: "step"}
   firsts = {r: place(layout, name, wave) for r, name in names.items()}
-  beside = layout.elements == (("step", layout.count, 1),)   # steps are adjacent: one wide load
+  contiguous = layout.elements == (("step", layout.count, 1),)   # steps are adjacent: one wide load
   dtype, places = x.dtype.vec(layout.count), []
-  for element in range(1 if beside else layout.count):
+  for element in range(1 if contiguous else layout.count):
     outer, inner = (position([further(firsts[r], layout, names[r], element) if r in names else r for r in s.parts], s)
-                    for s in (side, tile.step))
+                    for s in (mn_range, tile.step))
     places.append(UOp(Ops.INDEX, x.dtype, (local, array.place(outer, inner))))
-  if beside: return UOp(Ops.LOAD, dtype, (places[0],))
+  if contiguous: return UOp(Ops.LOAD, dtype, (places[0],))
   return UOp(Ops.VECTORIZE, dtype, tuple([UOp(Ops.LOAD, x.dtype, (p,)) for p in places]))
 
 class Array(NamedTuple):
   """The layout of an operand in local memory.
 
-  Rows (or columns) begin `pitch` elements apart, in the order of `digits` (packed_place). turned: steps begin `pitch`
-  elements apart, and the rows of a step are adjacent.
+  Rows (or columns) begin `pitch` elements apart, in the order of `digits` (packed_place). transposed: steps begin
+  `pitch` elements apart, and the rows of a step are adjacent.
   """
   pitch: int
-  turned: bool
+  transposed: bool
   digits: tuple[tuple[int, int], ...] = ()
 
   def place(self, row: UOp, step: UOp) -> UOp:
-    outer, inner = (step, row) if self.turned else (row, step)
+    outer, inner = (step, row) if self.transposed else (row, step)
     return make(Ops.ADD, weakint, (times(outer, self.pitch), inner))
 
-  def size(self, rows: int, steps: int) -> int: return (steps if self.turned else rows) * self.pitch
+  def size(self, rows: int, steps: int) -> int: return (steps if self.transposed else rows) * self.pitch
 
 class PanelArray(NamedTuple):
   """An operand in panels, as `Panels` has them."""
@@ -95,30 +95,32 @@ class PanelArray(NamedTuple):
 
 def panels(x: UOp, y: UOp, tile: WorkgroupTile, wave: UOp, fresh: int, stage: int) -> tuple[UOp, UOp]:
   """Return both operands as PANELs."""
-  sides = (x, tile.row), (y, tile.column)
-  tensors = [tensor_in(factor, tile, side) if tile.boxed else None for factor, side in sides]
+  operands = (x, tile.row), (y, tile.column)
+  tensors = [tensor_in(factor, tile, mn_range) if tile.bulk else None for factor, mn_range in operands]
   if None in tensors: tensors = [None, None]
-  a, b = (panel(factor, tile, side, wave, fresh + RANGES * k, stage + k, tensor)
-          for k, ((factor, side), tensor) in enumerate(zip(sides, tensors)))
+  a, b = (panel(factor, tile, mn_range, wave, fresh + RANGES * k, stage + k, tensor)
+          for k, ((factor, mn_range), tensor) in enumerate(zip(operands, tensors)))
   return a, b
 
-def tensor_in(x: UOp, tile: WorkgroupTile, side: ProductRange) -> OperandTensor | None:
+def tensor_in(x: UOp, tile: WorkgroupTile, mn_range: ProductRange) -> OperandTensor | None:
   """Return an operand as a tensor, of which local memory gets boxes."""
-  along, line = (side, tile.step) if lies_along_side(x, tile, side) else (tile.step, side)
+  along, line = (mn_range, tile.step) if lies_along_rows(x, tile, mn_range) else (tile.step, mn_range)
   return tensor_of(x, weights(along.parts), weights(line.parts)) if line.size <= MOST_LINES else None
 
-def panel(x: UOp, tile: WorkgroupTile, side: ProductRange, wave: UOp, fresh: int, stage: int,
+def panel(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, wave: UOp, fresh: int, stage: int,
           tensor: OperandTensor | None) -> UOp:
   """Return an operand as a PANEL. Local memory is contiguous as memory is, along the steps or along the rows (or
   columns)."""
-  turned, (_, cut) = lies_along_side(x, tile, side), pieces_of(x, tile, side, workgroup_of(tile, wave), True)
-  array = PanelArray(Panels(tile.step.size if turned else side.size, turned), LINE_BYTES // x.dtype.itemsize)
-  if tensor is None: local = staged(x, tile, side, wave, array, cut, fresh, stage)
-  else: local = boxed(tensor, tile, wave, array, side.size * tile.step.size, stage)
-  row, step = (position([*s.parts[:-1], number(0)], s) for s in (side, tile.step))
+  transposed = lies_along_rows(x, tile, mn_range)
+  _, cut = pieces_of(x, tile, mn_range, workgroup_of(tile, wave), True)
+  lines = tile.step.size if transposed else mn_range.size
+  array = PanelArray(Panels(lines, transposed), LINE_BYTES // x.dtype.itemsize)
+  if tensor is None: local = staged(x, tile, mn_range, wave, array, cut, fresh, stage)
+  else: local = bulk_copied(tensor, tile, wave, array, mn_range.size * tile.step.size, stage)
+  row, step = (position([*s.parts[:-1], number(0)], s) for s in (mn_range, tile.step))
   return UOp(Ops.PANEL, x.dtype, (UOp(Ops.INDEX, x.dtype, (local, array.begin(row, step))),), array.panels)
 
-def boxed(tensor: OperandTensor, tile: WorkgroupTile, wave: UOp, array: PanelArray, size: int, stage: int) -> UOp:
+def bulk_copied(tensor: OperandTensor, tile: WorkgroupTile, wave: UOp, array: PanelArray, size: int, stage: int) -> UOp:
   """Return a local array of panels, each filled by one BOX."""
   local = UOp(Ops.DEFINE_LOCAL, tensor.buffer.dtype, (), (stage, size))
   lanes, lines = tuple(wave if r is tile.columns else r for r in tile.lanes), array.panels.lines
@@ -127,7 +129,7 @@ def boxed(tensor: OperandTensor, tile: WorkgroupTile, wave: UOp, array: PanelArr
             for place, box in zip(places, boxes_of(tensor, size // lines, lines))]
   return UOp(Ops.AFTER, local.dtype, (local, *stores))
 
-def fragment(x: UOp, tile: WorkgroupTile, side: ProductRange, axis: str, wave: UOp, matrix: Matrix, layout: Layout,
+def fragment(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, axis: str, wave: UOp, matrix: Matrix, layout: Layout,
              fresh: int, stage: int) -> UOp:
   """Load a lane's elements of an operand by a FRAGMENT.
 
@@ -136,11 +138,11 @@ def fragment(x: UOp, tile: WorkgroupTile, side: ProductRange, axis: str, wave: U
   """
   size = x.dtype.itemsize
   piece = PIECE_BYTES // size
-  turned, cut = pieces_of(x, tile, side, workgroup_of(tile, wave), matrix.turns)
-  array = Array((side if turned else tile.step).size + piece, turned)
-  local = staged(x, tile, side, wave, array, cut, fresh, stage)
+  transposed, cut = pieces_of(x, tile, mn_range, workgroup_of(tile, wave), matrix.turns)
+  array = Array((mn_range if transposed else tile.step).size + piece, transposed)
+  local = staged(x, tile, mn_range, wave, array, cut, fresh, stage)
   within = make(Ops.MOD, weakint, (wave, number(BLOCK_ROWS)))
-  at = {axis: number(0) if turned else within, "step": within if turned else number(0)}
+  at = {axis: number(0) if transposed else within, "step": within if transposed else number(0)}
   span, skipped = BLOCK_ROWS, 1
   for name, radix, stride in layout.elements:
     if skipped < WORD_BYTES // size: skipped *= radix   # the steps of one word
@@ -148,18 +150,18 @@ def fragment(x: UOp, tile: WorkgroupTile, side: ProductRange, axis: str, wave: U
       digit = make(Ops.MOD, weakint, (make(Ops.IDIV, weakint, (wave, number(span))), number(radix)))
       at[name] = make(Ops.ADD, weakint, (at[name], times(digit, stride)))
       span *= radix
-  row, step = (position([*s.parts[:-1], at[name]], s) for s, name in ((side, axis), (tile.step, "step")))
+  row, step = (position([*s.parts[:-1], at[name]], s) for s, name in ((mn_range, axis), (tile.step, "step")))
   return UOp(Ops.FRAGMENT, x.dtype.vec(layout.count), (UOp(Ops.INDEX, x.dtype, (local, array.place(row, step))), wave),
-             turned)
+             transposed)
 
-def lies_along_side(x: UOp, tile: WorkgroupTile, side: ProductRange) -> bool:
+def lies_along_rows(x: UOp, tile: WorkgroupTile, mn_range: ProductRange) -> bool:
   """Is an operand contiguous along its rows (or columns) in memory, not along the steps?
 
   It is if its elements are closer along the rows.
   """
   piece = PIECE_BYTES // x.dtype.itemsize
   steps = distance(x, tile.steps, piece)
-  return steps != 1 and distance(x, side.parts[-1], piece) < steps
+  return steps != 1 and distance(x, mn_range.parts[-1], piece) < steps
 
 def distance(x: UOp, r: UOp, most: int) -> float:
   """Return the distance in memory, in elements, of an operand's inputs along a range; infinity where it varies.
@@ -180,50 +182,53 @@ class Digits:
     digit, self.rest = (make(op, weakint, (self.rest, number(radix))) for op in (Ops.MOD, Ops.IDIV))
     return digit
 
-def digits_of(at: UOp, side: ProductRange, x: UOp) -> dict[UOp, UOp]:
+def digits_of(at: UOp, extent: ProductRange, x: UOp) -> dict[UOp, UOp]:
   """Return the digits of a number: the inverse of `position`.
 
   If that makes no difference to the operand, the number itself is the last digit and the others are 0.
   """
-  if in_a_row(x, side): return {**dict.fromkeys(side.parts[:-1], number(0)), side.parts[-1]: at}
+  if has_one_stride(x, extent): return {**dict.fromkeys(extent.parts[:-1], number(0)), extent.parts[-1]: at}
   digits = Digits(at)
-  found = {r: digits.take(r.src[0].arg) for r in reversed(side.parts[1:])}
-  return {**found, side.parts[0]: digits.rest}
+  found = {r: digits.take(r.src[0].arg) for r in reversed(extent.parts[1:])}
+  return {**found, extent.parts[0]: digits.rest}
 
-def in_a_row(x: UOp, side: ProductRange) -> bool:
+def has_one_stride(x: UOp, extent: ProductRange) -> bool:
   """Are the rows (columns, steps) of a tile at equal distances in the memory of an operand?"""
   if x.op is not Ops.LOAD or len(x.src) > 1: return False
   terms, _ = linear(x.src[0].src[1])
-  distance = terms.get(side.parts[-1], 0)
-  if any(terms.pop(r, 0) != distance * weight for r, weight in weights(side.parts).items()): return False
-  return not any(r in term.ranges for term in terms for r in side.parts)
+  distance = terms.get(extent.parts[-1], 0)
+  if any(terms.pop(r, 0) != distance * weight for r, weight in weights(extent.parts).items()): return False
+  return not any(r in term.ranges for term in terms for r in extent.parts)
 
 class Pieces(NamedTuple):
   """The blocks in which an operand is copied.
 
-  A lane copies blocks of `high` rows (or columns) by `wide` steps. Blocks are numbered `row` of them along the rows
-  first, then along the steps (`deep` of them, if that is not 0), then along the other rows, then further steps.
+  A lane copies blocks of `rows` rows (or columns) by `steps` steps. Blocks are numbered `row_blocks` of them along the
+  rows first, then along the steps (`step_blocks` of them, if that is not 0), then along the other rows, then further
+  steps.
   """
-  high: int
-  wide: int
-  row: int
-  deep: int = 0
+  rows: int
+  steps: int
+  row_blocks: int
+  step_blocks: int = 0
 
-  def begin(self, block: UOp, side: ProductRange, steps: ProductRange) -> tuple[UOp, UOp]:
+  def begin(self, block: UOp, extent: ProductRange, step_range: ProductRange) -> tuple[UOp, UOp]:
     """Return the position of a block: the number of blocks before it along the rows (or columns), and along the steps.
     """
     digits = Digits(block)
-    near, far = digits.take(self.row), number(0)
-    if self.deep:
-      first, far = digits.take(self.deep), digits.take(side.size // (self.row * self.high))
-      step = make(Ops.ADD, weakint, (times(digits.rest, self.deep), first))
-    elif self.row * self.high < side.size: step, far = digits.take(steps.size // self.wide), digits.rest
+    near, far = digits.take(self.row_blocks), number(0)
+    if self.step_blocks:
+      first, far = digits.take(self.step_blocks), digits.take(extent.size // (self.row_blocks * self.rows))
+      step = make(Ops.ADD, weakint, (times(digits.rest, self.step_blocks), first))
+    elif self.row_blocks * self.rows < extent.size: step, far = digits.take(step_range.size // self.steps), digits.rest
     else: step = digits.rest
-    return make(Ops.ADD, weakint, (times(far, self.row), near)), step
+    return make(Ops.ADD, weakint, (times(far, self.row_blocks), near)), step
 
-def pieces_of(x: UOp, tile: WorkgroupTile, side: ProductRange, workgroup: int, turns: bool) -> tuple[bool, Pieces]:
-  """Return whether local memory has an operand along its rows (or columns), if it may (turns), and the blocks of the
-  copy.
+def pieces_of(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, workgroup: int,
+              transposes: bool) -> tuple[bool, Pieces]:
+  """Return whether local memory has an operand along its rows (or columns), and the blocks of the copy.
+
+  transposes: whether it may have it along its rows.
 
   Blocks are pieces that are contiguous in memory. Local memory may need contiguous steps where memory is contiguous
   along the rows. A block then also has several steps, which it transposes.
@@ -234,53 +239,53 @@ def pieces_of(x: UOp, tile: WorkgroupTile, side: ProductRange, workgroup: int, t
   each iteration, so they would occupy registers all the time.
   """
   itemsize = x.dtype.itemsize
-  piece, most = PIECE_BYTES // itemsize, max(side.size * tile.step.size // workgroup, 1)
-  deep, tall = math.gcd(piece, tile.step.size), math.gcd(piece, side.size)
-  if not lies_along_side(x, tile, side):
-    narrow = narrowed(x, tile.steps, deep, most, tile.aligned)
-    even = all(distance(x, r, piece) < math.inf for r in (tile.steps, side.parts[-1]))
-    if narrow == deep and even and at_once(x, tile.step, deep, tile.aligned) == 1:
-      return turns, Pieces(part_of(tall, most), 1, 1)
-    return False, Pieces(1, min(narrow, part_of(at_once(x, tile.step, deep, tile.aligned), most)) if even else narrow,
-                         1)
-  narrow = narrowed(x, side.parts[-1], tall, most, tile.aligned)
-  high = at_once(x, side, tall, tile.aligned) if narrow == tall else narrow
-  if high == 1 and narrow > 1: return False, Pieces(1, part_of(deep, most), side.size)
-  if turns and high == tall: return True, Pieces(high, 1, side.size // high)
-  if turns:   # a lane has many narrow pieces, so they cover a few steps by a few steps, each with one gate
-    row = math.gcd(side.size // high, NEIGHBOURS)
-    return True, Pieces(high, 1, row, math.gcd(max(workgroup // row, 1), tile.step.size))
-  high = part_of(high, most)
-  wide = part_of(math.gcd(piece // 2, tile.step.size), most // high)
-  return False, Pieces(high, wide, math.gcd(max(SEGMENT_BYTES // (high * itemsize), 1), side.size // high))
+  piece, most = PIECE_BYTES // itemsize, max(mn_range.size * tile.step.size // workgroup, 1)
+  most_steps, most_rows = math.gcd(piece, tile.step.size), math.gcd(piece, mn_range.size)
+  if not lies_along_rows(x, tile, mn_range):
+    width = block_width(x, tile.steps, most_steps, most, tile.aligned)
+    even = all(distance(x, r, piece) < math.inf for r in (tile.steps, mn_range.parts[-1]))
+    if width == most_steps and even and at_once(x, tile.step, most_steps, tile.aligned) == 1:
+      return transposes, Pieces(part_of(most_rows, most), 1, 1)
+    steps = part_of(at_once(x, tile.step, most_steps, tile.aligned), most)
+    return False, Pieces(1, min(width, steps) if even else width, 1)
+  width = block_width(x, mn_range.parts[-1], most_rows, most, tile.aligned)
+  rows = at_once(x, mn_range, most_rows, tile.aligned) if width == most_rows else width
+  if rows == 1 and width > 1: return False, Pieces(1, part_of(most_steps, most), mn_range.size)
+  if transposes and rows == most_rows: return True, Pieces(rows, 1, mn_range.size // rows)
+  if transposes:   # a lane has many narrow pieces, so they cover a few steps by a few steps, each with one gate
+    row_blocks = math.gcd(mn_range.size // rows, NEIGHBOURS)
+    return True, Pieces(rows, 1, row_blocks, math.gcd(max(workgroup // row_blocks, 1), tile.step.size))
+  rows = part_of(rows, most)
+  steps = part_of(math.gcd(piece // 2, tile.step.size), most // rows)
+  return False, Pieces(rows, steps, math.gcd(max(SEGMENT_BYTES // (rows * itemsize), 1), mn_range.size // rows))
 
-def narrowed(x: UOp, r: UOp, wide: int, most: int, aligned: bool) -> int:
+def block_width(x: UOp, r: UOp, wanted: int, most: int, aligned: bool) -> int:
   """Return the elements of a block along a range: as many as one access may have.
 
   If there are more lanes than pieces, each lane has a part of a piece anyway. most: elements of a lane.
   """
-  return width_along(x, r, wide, aligned) if wide <= most else part_of(wide, most)
+  return width_along(x, r, wanted, aligned) if wanted <= most else part_of(wanted, most)
 
-def most_turns(cut: Pieces, dtype: DType) -> int:
+def most_rounds(cut: Pieces, dtype: DType) -> int:
   """Return how many blocks a lane copies at once."""
-  return min(MOST_TURNS * max(PIECE_BYTES // (cut.high * cut.wide * dtype.itemsize), 1), MOST_NARROW)
+  return min(MOST_ROUNDS * max(PIECE_BYTES // (cut.rows * cut.steps * dtype.itemsize), 1), MOST_NARROW_ROUNDS)
 
-def at_once(x: UOp, side: ProductRange, most: int, aligned: bool) -> int:
+def at_once(x: UOp, extent: ProductRange, most: int, aligned: bool) -> int:
   """Return how many elements along rows (or columns, or steps) a lane can load at once: a power of two.
 
   aligned: they must certainly begin at a multiple of their number. Loads that `width_along` handles do not limit it.
   """
-  r = side.parts[-1]
+  r = extent.parts[-1]
   near = [u for u in x.toposort() if u.op is Ops.LOAD and not is_plain(u, r)
           and distance_along(u.src[0].src[1], r, most) < math.inf]
-  while most > 1 and not (side.size % most == 0 and all(is_piece(u, side, most, aligned) for u in near)): most //= 2
+  while most > 1 and not (extent.size % most == 0 and all(is_piece(u, extent, most, aligned) for u in near)): most //= 2
   return most
 
-def is_piece(load: UOp, side: ProductRange, size: int, aligned: bool) -> bool:
+def is_piece(load: UOp, extent: ProductRange, size: int, aligned: bool) -> bool:
   """Are this many elements, from a multiple of their number on, one piece of memory with one gate?"""
   block, within = (UOp(Ops.RANGE, weakint, (number(n),), (-1 - k, AxisType.UPCAST))
-                   for k, n in enumerate((side.size // size, size)))
-  index, *gates = (substitute(u, digits_of(make(Ops.ADD, weakint, (times(block, size), within)), side, load))
+                   for k, n in enumerate((extent.size // size, size)))
+  index, *gates = (substitute(u, digits_of(make(Ops.ADD, weakint, (times(block, size), within)), extent, load))
                    for u in (load.src[0].src[1], *load.src[1:2]))
   if any(gate_width(gate, within, size) < size for gate in gates): return False
   if aligned: return multiple_along(index, within, size) == size
@@ -297,7 +302,7 @@ def distance_along(index: UOp, r: UOp, most: int) -> float:
   found = {abs(v.arg - u.arg) for u, v in zip(places, places[1:])}
   return found.pop() if len(found) == 1 and 0 not in found else math.inf
 
-def reads_apart(layout: Layout, axis: str, size: int) -> bool:
+def has_bank_conflicts(layout: Layout, axis: str, size: int) -> bool:
   """Do lanes that read this many bytes each read from rows (or columns) that are not adjacent, with bank conflicts?"""
   places = {layout.place(axis, lane, 0) for lane in range(LOCAL_BYTES // size)}
   return places != set(range(len(places)))
@@ -315,33 +320,34 @@ def packed_place(row: UOp, digits: tuple[tuple[int, int], ...]) -> UOp:
     total, span = make(Ops.ADD, weakint, (total, times(digit, span))), span * radix
   return total
 
-def staged(x: UOp, tile: WorkgroupTile, side: ProductRange, wave: UOp, array: Array | PanelArray, cut: Pieces,
+def staged(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, wave: UOp, array: Array | PanelArray, cut: Pieces,
            fresh: int, stage: int) -> UOp:
-  """Return a local array of an operand, filled by copies of all lanes, in `turns` turns.
+  """Return a local array of an operand, filled by copies of all lanes, in `rounds` rounds.
 
   Each row is padded by some elements, so that lanes that read adjacent rows use different banks.
   """
   lanes = tuple(wave if r is tile.columns else r for r in tile.lanes)
   workgroup = workgroup_of(tile, wave)
-  blocks = side.size * tile.step.size // (cut.high * cut.wide)
-  turns = -(-blocks // workgroup)
-  kind = AxisType.UPCAST if turns <= most_turns(cut, x.dtype) else AxisType.STAGE
-  turn, down, along = (UOp(Ops.RANGE, weakint, (number(n),), (fresh + k, t)) for k, (n, t) in enumerate((
-    (turns, kind), (cut.high, AxisType.UPCAST), (cut.wide, AxisType.UPCAST))))
-  at = turn
+  blocks = mn_range.size * tile.step.size // (cut.rows * cut.steps)
+  rounds = -(-blocks // workgroup)
+  kind = AxisType.UPCAST if rounds <= most_rounds(cut, x.dtype) else AxisType.STAGE
+  copy_round, down, along = (UOp(Ops.RANGE, weakint, (number(n),), (fresh + k, t)) for k, (n, t) in enumerate((
+    (rounds, kind), (cut.rows, AxisType.UPCAST), (cut.steps, AxisType.UPCAST))))
+  at = copy_round
   for r in lanes: at = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (at, r.src[0])), r))
   gate = make(Ops.CMPLT, dtypes.bool, (at, number(blocks)))
   # lanes without a block of their own load nothing; elsewhere they load another's, so that loads need no gate
   idle = isinstance(array, PanelArray)
   if not idle: at = make(Ops.MOD, weakint, (at, number(blocks)))
   row, step = (make(Ops.ADD, weakint, (times(first, size), within))
-               for first, size, within in zip(cut.begin(at, side, tile.step), (cut.high, cut.wide), (down, along)))
-  value = substitute(x, {**digits_of(row, side, x), **digits_of(step, tile.step, x)})
-  local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, array.size(side.size, tile.step.size)))
+               for first, size, within in zip(cut.begin(at, mn_range, tile.step), (cut.rows, cut.steps), (down, along)))
+  value = substitute(x, {**digits_of(row, mn_range, x), **digits_of(step, tile.step, x)})
+  local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, array.size(mn_range.size, tile.step.size)))
   place = UOp(Ops.INDEX, x.dtype, (local, array.place(packed_place(row, array.digits), step)))
-  copies = side_by_side(value, place, along) or side_by_side(value, place, down) or [(value, place)]
+  copies = vector_copies(value, place, along) or vector_copies(value, place, down) or [(value, place)]
   if idle: copies = [(gated(what, gate), to) for what, to in copies]
-  stores = [make(Ops.STORE, dtypes.void, (to, what, gate, turn, *[r for r in (down, along) if r in to.ranges], *lanes))
+  stores = [make(Ops.STORE, dtypes.void,
+                 (to, what, gate, copy_round, *[r for r in (down, along) if r in to.ranges], *lanes))
             for what, to in copies]
   return UOp(Ops.AFTER, x.dtype, (local, *stores))
 
@@ -356,7 +362,7 @@ def gated(value: UOp, gate: UOp) -> UOp:
     new[u] = u if src == u.src else make(u.op, u.dtype, src, u.arg)
   return new[value]
 
-def side_by_side(value: UOp, place: UOp, r: UOp) -> list[tuple[UOp, UOp]]:
+def vector_copies(value: UOp, place: UOp, r: UOp) -> list[tuple[UOp, UOp]]:
   """Return the copy of all points of a range as a few vectors and their positions in local memory.
 
   The range must be contiguous in memory and in local memory, at multiples of the access size. Otherwise return nothing:

@@ -41,10 +41,10 @@ def use_matrix(sink: UOp, tile: WorkgroupTile, matrices: tuple[Matrix, ...]) -> 
     products = {u: product(u, tile, matrix, wave, fresh + 2 * RANGES * k, 2 * k) for k, u in enumerate(found)}
     ranges = tuple(wave if r is tile.columns else r for r in ranges_of(store) if r is not tile.rows)
     row, column, count = place(matrix.c, "row", wave), place(matrix.c, "column", wave), matrix.c.count
-    beside = neighbours(store, found, tile, matrix.c)
-    if beside > 1:
-      stores += [line_stored(store, products[found[0]], line, beside, ranges)
-                 for line in lines_of(store, tile, matrix.c, wave, beside)]
+    width = neighbours(store, found, tile, matrix.c)
+    if width > 1:
+      stores += [row_stored(store, products[found[0]], row_pieces, width, ranges)
+                 for row_pieces in row_pieces_of(store, tile, matrix.c, wave, width)]
       continue
     for element in range(count):
       changes = {tile.rows: further(row, matrix.c, "row", element),
@@ -61,10 +61,10 @@ class RowPieces(NamedTuple):
   first: UOp
   places: tuple[tuple[int, int], ...]
 
-def lines_of(store: UOp, tile: WorkgroupTile, layout: Layout, wave: UOp, beside: int) -> list[RowPieces]:
+def row_pieces_of(store: UOp, tile: WorkgroupTile, layout: Layout, wave: UOp, width: int) -> list[RowPieces]:
   """Return the rows of which a lane has elements, in pieces of this many."""
   pieces: dict[int, list[tuple[int, int]]] = {}   # row -> column and first element of each
-  for element in range(0, layout.count, beside):
+  for element in range(0, layout.count, width):
     pieces.setdefault(layout.place("row", 0, element), []).append((layout.place("column", 0, element), element))
   row, column = place(layout, "row", wave), place(layout, "column", wave)
   found = []
@@ -76,14 +76,14 @@ def lines_of(store: UOp, tile: WorkgroupTile, layout: Layout, wave: UOp, beside:
                       tuple([(element, along - least) for along, element in sorted(members)])))
   return found
 
-def line_stored(store: UOp, value: UOp, line: RowPieces, beside: int, ranges: tuple[UOp, ...]) -> UOp:
+def row_stored(store: UOp, value: UOp, row_pieces: RowPieces, width: int, ranges: tuple[UOp, ...]) -> UOp:
   """Return a STORE of a lane's pieces of a row."""
   memory, element = store.src[1].dtype, value.dtype.scalar()
-  if len(line.places) > 1:
-    return UOp(Ops.STORE, store.dtype, (line.first, value, *ranges), Scattered(beside, line.places))
-  if beside < value.dtype.count: value = UOp(Ops.GEP, element.vec(beside), (value,), line.places[0][0])
-  if memory is not element: value = UOp(Ops.CAST, memory.vec(beside), (value,))
-  return UOp(Ops.STORE, store.dtype, (line.first, value, *ranges))
+  if len(row_pieces.places) > 1:
+    return UOp(Ops.STORE, store.dtype, (row_pieces.first, value, *ranges), Scattered(width, row_pieces.places))
+  if width < value.dtype.count: value = UOp(Ops.GEP, element.vec(width), (value,), row_pieces.places[0][0])
+  if memory is not element: value = UOp(Ops.CAST, memory.vec(width), (value,))
+  return UOp(Ops.STORE, store.dtype, (row_pieces.first, value, *ranges))
 
 def neighbours(store: UOp, found: list[UOp], tile: WorkgroupTile, layout: Layout) -> int:
   """Return how many contiguous elements of a lane a product's store has for certain, aligned to their number.
@@ -96,8 +96,8 @@ def neighbours(store: UOp, found: list[UOp], tile: WorkgroupTile, layout: Layout
   if gate or (name, stride) != ("column", 1) or stored is not found[0]: return 1
   terms, constant = linear(index.src[1])
   if terms.pop(tile.columns, 0) != 1 or any(tile.columns in term.ranges for term in terms): return 1
-  beside = math.gcd(radix, PIECE_BYTES // value.dtype.itemsize)
-  return beside if not any(factor % beside for factor in (constant, *terms.values())) else 1
+  width = math.gcd(radix, PIECE_BYTES // value.dtype.itemsize)
+  return width if not any(factor % width for factor in (constant, *terms.values())) else 1
 
 def unit_of(reduction: UOp, tile: WorkgroupTile, matrices: tuple[Matrix, ...]) -> Matrix:
   """Return the shape of the matrix unit that a tile was made for."""

@@ -30,14 +30,14 @@ class WorkgroupTile(NamedTuple):
 
   `row`, `column`: parts of the result's rows and columns (waves, matrices of a wave, within a matrix).
   `step`: parts of the sum (loops, copies, within a matrix). `lanes`: all LOCAL ranges.
-  `boxed`: both operands are copied as bulk tensor copies, if both are tensors.
+  `bulk`: both operands are copied as bulk tensor copies, if both are tensors.
   `aligned`: memory is accessed only at multiples of the access size.
   """
   row: ProductRange
   column: ProductRange
   step: ProductRange
   lanes: tuple[UOp, ...]
-  boxed: bool = False
+  bulk: bool = False
   aligned: bool = False
 
   @property
@@ -57,22 +57,22 @@ def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool =
   parts = {r.arg[0]: list(p) for r, p in pieces.items() if r.arg[0] in axes and p}
   if len(parts) < 3: return None
   blocked = any(o.op is OptOps.BLOCK and o.axis == axes[2] for o in opts)
-  def side(axis: int, own: AxisType, *others: AxisType) -> ProductRange:
+  def parts_of(axis: int, own: AxisType, *others: AxisType) -> ProductRange:
     """Return the parts of these kinds; the unit's part (the innermost of its kind) is last."""
     found = [p for kind in others for p in parts[axis] if p.arg[1] is kind]
     last = [p for p in parts[axis] if p.arg[1] is own][-1:]
     return ProductRange((*(p for p in found if p not in last), *last))
-  sides = (side(axes[0], AxisType.UPCAST, AxisType.LOCAL, AxisType.UPCAST),
-           side(axes[1], AxisType.LOCAL, AxisType.LOCAL, AxisType.UPCAST),
-           side(axes[2], AxisType.UNROLL, *([AxisType.REDUCE] if blocked else []), AxisType.UNROLL))
+  ranges = (parts_of(axes[0], AxisType.UPCAST, AxisType.LOCAL, AxisType.UPCAST),
+            parts_of(axes[1], AxisType.LOCAL, AxisType.LOCAL, AxisType.UPCAST),
+            parts_of(axes[2], AxisType.UNROLL, *([AxisType.REDUCE] if blocked else []), AxisType.UNROLL))
   if any(not s.parts or s.parts[-1].arg[1] is not kind
-         for s, kind in zip(sides, (AxisType.UPCAST, AxisType.LOCAL, AxisType.UNROLL))):
+         for s, kind in zip(ranges, (AxisType.UPCAST, AxisType.LOCAL, AxisType.UNROLL))):
     return None
   if blocked:   # of the loops, only the innermost one is between two barriers
-    loops = [p for p in sides[2].parts if p.arg[1] is AxisType.REDUCE]
-    sides = (*sides[:2], ProductRange(tuple(p for p in sides[2].parts if p not in loops[:-1])))
+    loops = [p for p in ranges[2].parts if p.arg[1] is AxisType.REDUCE]
+    ranges = (*ranges[:2], ProductRange(tuple(p for p in ranges[2].parts if p not in loops[:-1])))
   lanes = sorted((p for ps in pieces.values() for p in ps if p.arg[1] is AxisType.LOCAL), key=lambda p: p.arg)
-  return WorkgroupTile(*sides, tuple(lanes), any(o.op is OptOps.BOX and o.axis == axes[2] for o in opts), aligned)
+  return WorkgroupTile(*ranges, tuple(lanes), any(o.op is OptOps.BOX and o.axis == axes[2] for o in opts), aligned)
 
 def place(layout: Layout, axis: str, lane: UOp) -> UOp:
   """Return the row, column or step of the first element of a lane, as an index."""
@@ -90,9 +90,9 @@ def further(first: UOp, layout: Layout, axis: str, element: int) -> UOp:
 
 def times(u: UOp, factor: int) -> UOp: return make(Ops.MUL, weakint, (u, number(factor)))
 
-def position(digits: list[UOp], side: ProductRange) -> UOp:
+def position(digits: list[UOp], extent: ProductRange) -> UOp:
   """Return the number of a row, column or step within the tile, from its digits."""
   total = number(0)
-  for digit, r in zip(digits, side.parts):
+  for digit, r in zip(digits, extent.parts):
     total = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (total, r.src[0])), digit))
   return total

@@ -41,9 +41,9 @@ def one_range_each(sink: UOp, capabilities: Capabilities) -> UOp:
     found = factors(reduces[0], matrix) if matrix.lanes == capabilities.lanes else None
     if found is None: continue
     x, y = (frozenset(factor.ranges) for factor in found)
-    sides = [r for r in outputs if r in x and r not in y], [r for r in outputs if r in y and r not in x]
+    free = [r for r in outputs if r in x and r not in y], [r for r in outputs if r in y and r not in x]
     # inner ones are columns
-    groups = [*sorted(sides, key=lambda group: [r.arg[0] for r in group[-1:]]),
+    groups = [*sorted(free, key=lambda group: [r.arg[0] for r in group[-1:]]),
               [r for r in summed if r in x and r in y]]
     if any(u.op is Ops.LOAD and any(v.op is Ops.LOAD for v in u.src[0].src[1].toposort())
            for u in reduces[0].toposort()):

@@ -1,8 +1,8 @@
 """Choose the shape of a product that a wave and a workgroup compute with the matrix unit, as Opts for matrix.py.
 
-A wave has `tall` by `broad` matrices of the result in registers, so that one load of an operand serves several
-products. `high` by `wide` waves share the operands that they stage in local memory. They stage `steps` steps of the
-unit between two barriers.
+A wave has `tiles_m` by `tiles_n` matrices of the result in registers, so that one load of an operand serves several
+products. `warps_m` by `warps_n` waves share the operands that they stage in local memory. They stage `steps_k` steps
+of the unit between two barriers.
 
 All shapes that fit into registers and local memory get a cost in bytes of local memory. It counts the loads of a wave,
 the bytes that it stages, and its products at PRODUCTS_PER_BYTE. It includes elements that are computed twice where a
@@ -18,7 +18,7 @@ import itertools
 import math
 
 from tinyhw.codegen.lower.pipeline import MOST_BYTES, SIGNALS_BYTES, WORKGROUPS
-from tinyhw.codegen.matrix.local import MOST_NARROW, MOST_TURNS
+from tinyhw.codegen.matrix.local import MOST_NARROW_ROUNDS, MOST_ROUNDS
 from tinyhw.codegen.matrix.ranges import STEPS
 from tinyhw.codegen.transform.tiling import Opt, OptOps, size_of
 from tinyhw.machine.ir.target import Capabilities
@@ -42,35 +42,35 @@ Loaded = tuple[int, int] | None
 
 class TileShape(NamedTuple):
   """Waves of a workgroup, matrices of a wave, steps of a staging."""
-  high: int
-  wide: int
-  tall: int
-  broad: int
-  steps: int
+  warps_m: int
+  warps_n: int
+  tiles_m: int
+  tiles_n: int
+  steps_k: int
 
-  def rows(self, matrix: Matrix) -> int: return self.high * self.tall * matrix.m
-  def columns(self, matrix: Matrix) -> int: return self.wide * self.broad * matrix.n
+  def rows(self, matrix: Matrix) -> int: return self.warps_m * self.tiles_m * matrix.m
+  def columns(self, matrix: Matrix) -> int: return self.warps_n * self.tiles_n * matrix.n
 
 class Choice(NamedTuple):
-  """Opts and their cost for a step of the sum. boxed: operands are copied as bulk tensor copies."""
+  """Opts and their cost for a step of the sum. bulk: operands are copied as bulk tensor copies."""
   opts: tuple[Opt, ...]
   cost: float
-  boxed: bool = False
+  bulk: bool = False
 
 def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capabilities, exact: bool = False,
-         boxed: bool = False, loaded: Loaded = None, accesses: tuple[int, int] = (1, 1)) -> Choice | None:
+         bulk: bool = False, loaded: Loaded = None, accesses: tuple[int, int] = (1, 1)) -> Choice | None:
   """Return the best shape for ranges of rows, columns and the sum, as Opts.
 
   others: the number of such products that the kernel computes.
   exact: nothing may be computed twice, since the kernel reads the buffer that it overwrites. Return None then if no
   shape divides the sizes.
-  boxed: operands are copied as bulk tensor copies. loaded: see Loaded.
+  bulk: operands are copied as bulk tensor copies. loaded: see Loaded.
   accesses: for panels, the number of accesses that copy a 16-byte piece of operand A and of operand B.
   """
   sizes = size_of(m), size_of(n), size_of(k)
   counts = (GROUPS, (1,), (1,), (1,), (1, 2)) if matrix.panels else (WAVES, WAVES, MATRICES, MATRICES, STEPS)
-  fitting = [s for s in map(TileShape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities, boxed,
-                                                                             loaded, accesses)]
+  fitting = [s for s in map(TileShape._make, itertools.product(*counts))
+             if fits(s, sizes, matrix, capabilities, bulk, loaded, accesses)]
   if exact: fitting = [s for s in fitting if sizes[0] % s.rows(matrix) == sizes[1] % s.columns(matrix) == 0]
   if not fitting and (exact or matrix.panels): return None
   def cost_of(s: TileShape) -> float:
@@ -79,57 +79,58 @@ def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capa
   best = min(fitting, key=cost_of, default=TileShape(1, 1, 1, 1, 1))
   opts = [Opt(OptOps.MATRIX, m.arg[0], matrix.m), Opt(OptOps.MATRIX, n.arg[0], matrix.n),
           Opt(OptOps.MATRIX, k.arg[0], matrix.k)]
-  opts += [Opt(OptOps.UPCAST, r.arg[0], amount) for r, amount in ((m, best.tall), (n, best.broad), (k, best.steps))
-           if amount > 1]
-  opts += [Opt(OptOps.LOCAL, r.arg[0], amount) for r, amount in ((m, best.high), (n, best.wide)) if amount > 1]
-  if boxed: opts.append(Opt(OptOps.BOX, k.arg[0], 1))
-  return Choice(tuple(opts), cost_of(best) / matrix.k, boxed)
+  opts += [Opt(OptOps.UPCAST, r.arg[0], amount)
+           for r, amount in ((m, best.tiles_m), (n, best.tiles_n), (k, best.steps_k)) if amount > 1]
+  opts += [Opt(OptOps.LOCAL, r.arg[0], amount) for r, amount in ((m, best.warps_m), (n, best.warps_n)) if amount > 1]
+  if bulk: opts.append(Opt(OptOps.BOX, k.arg[0], 1))
+  return Choice(tuple(opts), cost_of(best) / matrix.k, bulk)
 
 def in_order(opts: tuple[Opt, ...], sizes: dict[int, int], capabilities: Capabilities) -> tuple[Opt, ...]:
   """Return the opts of a product with the grid in the better order: along its rows or along its columns first.
 
   The workgroups that run at once read the fewest bytes in that order. sizes: of ranges, by axis.
   """
-  sides = [o.axis for o in opts if o.op is OptOps.MATRIX][:2]
+  axes = [o.axis for o in opts if o.op is OptOps.MATRIX][:2]
   last = [o for o in opts if o.op is OptOps.GRID][-2:]
-  if len(sides) < 2 or not capabilities.lanes or [o.axis for o in last] != sides: return opts
-  long = [math.prod(o.amount for o in opts if o.axis == axis and o.op is not OptOps.GRID) for axis in sides]
-  counts = [-(-sizes[axis] // part) for axis, part in zip(sides, long)]
+  if len(axes) < 2 or not capabilities.lanes or [o.axis for o in last] != axes: return opts
+  long = [math.prod(o.amount for o in opts if o.axis == axis and o.op is not OptOps.GRID) for axis in axes]
+  counts = [-(-sizes[axis] // part) for axis, part in zip(axes, long)]
   running = max(capabilities.threads // UNIT_WAVES // 2, 1)
   def read(fast: int) -> int:
     return min(counts[fast], running) * long[fast] + -(-running // counts[fast]) * long[1 - fast]
   return opts if read(1) <= read(0) else (*[o for o in opts if o not in last], *reversed(last))
 
-def fits(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool = False,
+def fits(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, bulk: bool = False,
          loaded: Loaded = None, accesses: tuple[int, int] = (1, 1)) -> bool:
   """Is the shape no larger than the product, and does it fit into registers and local memory?"""
   m, n, k = sizes
-  if matrix.panels: return fits_in_panels(s, sizes, matrix, capabilities, boxed, accesses)
-  if s.tall == 8 and s.tall * matrix.m > MOST_OF_EIGHT or s.broad == 8 and s.broad * matrix.n > MOST_OF_EIGHT:
+  if matrix.panels: return fits_in_panels(s, sizes, matrix, capabilities, bulk, accesses)
+  if s.tiles_m == 8 and s.tiles_m * matrix.m > MOST_OF_EIGHT or s.tiles_n == 8 and s.tiles_n * matrix.n > MOST_OF_EIGHT:
     return False
-  if s.rows(matrix) > m or s.columns(matrix) > n or k // matrix.k % s.steps: return False
+  if s.rows(matrix) > m or s.columns(matrix) > n or k // matrix.k % s.steps_k: return False
   if registers(s, matrix, loaded) > capabilities.vector_registers and s[2:4] != (1, 1): return False
-  size = staged(s, matrix) * (s.steps * matrix.k + PADDING) * matrix.operand.itemsize
+  size = staged(s, matrix) * (s.steps_k * matrix.k + PADDING) * matrix.operand.itemsize
   if not capabilities.copies: return WORKGROUPS * size <= capabilities.local_bytes
-  return (max(WORKGROUPS, UNIT_WAVES // (s.high * s.wide)) * ARRAYS * size <= capabilities.local_bytes
-          and max(turns(s, matrix)) <= MOST_TURNS)
+  return (max(WORKGROUPS, UNIT_WAVES // (s.warps_m * s.warps_n)) * ARRAYS * size <= capabilities.local_bytes
+          and max(accesses_per_lane(s, matrix)) <= MOST_ROUNDS)
 
-def fits_in_panels(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool,
+def fits_in_panels(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, bulk: bool,
                    accesses: tuple[int, int]) -> bool:
   """The same for a unit that reads local memory. The copies must also be able to run ahead (prefetch.py)."""
-  steps = s.steps * matrix.k
+  steps = s.steps_k * matrix.k
   if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or ARRAYS * steps > sizes[2]:
     return False
-  own = capabilities.unit_registers // (s.high * s.wide * matrix.lanes) // 8 * 8 - capabilities.hidden_registers
-  each = [math.ceil(n) for n in turns(s, matrix, accesses)]
-  if not boxed and any(n > (MOST_TURNS if one == 1 else MOST_NARROW) for n, one in zip(each, accesses)): return False
+  own = capabilities.unit_registers // (s.warps_m * s.warps_n * matrix.lanes) // 8 * 8 - capabilities.hidden_registers
+  each = [math.ceil(n) for n in accesses_per_lane(s, matrix, accesses)]
+  if not bulk and any(n > (MOST_ROUNDS if one == 1 else MOST_NARROW_ROUNDS) for n, one in zip(each, accesses)):
+    return False
   # of a lane, each in a register of its own
   carried = [(n, PIECE_BYTES // one) for n, one in zip(each, accesses) if carries(one)]
   if sum([n * size for n, size in carried]) > MOST_BYTES: return False
   needed = registers(s, matrix, variables=1 + (sizes[2] > LONG_STEPS)) + (sum([n for n, _ in carried]) - CARRYING
                                                                           if carried else 0)
   if needed > min(capabilities.vector_registers, own): return False
-  return (ARRAYS * staged(s, matrix) * steps * matrix.operand.itemsize + boxed * SIGNALS_BYTES
+  return (ARRAYS * staged(s, matrix) * steps * matrix.operand.itemsize + bulk * SIGNALS_BYTES
           <= capabilities.local_bytes)
 
 # of a sum of products of panels: a longer sum has one variable for a block and one for all blocks (blocks.py)
@@ -144,33 +145,34 @@ PADDING = 8     # elements between rows in local memory, at most
 ARRAYS = 4      # of each operand where they are copied some iterations ahead (prefetch.py)
 UNIT_WAVES = 8  # that should be resident together then: two for each SIMD of a unit
 
-def turns(s: TileShape, matrix: Matrix, accesses: tuple[int, int] = (1, 1)) -> tuple[float, float]:
+def accesses_per_lane(s: TileShape, matrix: Matrix, accesses: tuple[int, int] = (1, 1)) -> tuple[float, float]:
   """Return the number of accesses by which a lane copies each operand."""
-  high, wide = (rows * s.steps * matrix.k * matrix.operand.itemsize / PIECE_BYTES / (s.high * s.wide * matrix.lanes)
-                for rows in sides(s, matrix))
-  return high * accesses[0], wide * accesses[1]
+  lanes = s.warps_m * s.warps_n * matrix.lanes
+  each_m, each_n = (rows * s.steps_k * matrix.k * matrix.operand.itemsize / PIECE_BYTES / lanes
+                    for rows in rows_and_columns(s, matrix))
+  return each_m * accesses[0], each_n * accesses[1]
 
 def carries(accesses: int) -> bool:
   """Do lanes carry an operand through their registers if this many accesses copy a piece?"""
   return PIECE_BYTES // accesses < LEAST_COPY
 
-def sides(s: TileShape, matrix: Matrix) -> tuple[int, int]: return s.rows(matrix), s.columns(matrix)
+def rows_and_columns(s: TileShape, matrix: Matrix) -> tuple[int, int]: return s.rows(matrix), s.columns(matrix)
 
 def staged(s: TileShape, matrix: Matrix) -> int:
   """Return the rows and columns of the workgroup's operands."""
-  return sum(sides(s, matrix))
+  return sum(rows_and_columns(s, matrix))
 
 def registers(s: TileShape, matrix: Matrix, loaded: Loaded = None, variables: int = 1) -> int:
   """Return the registers of a lane: sums, operands of one step, and its part of the next staging.
 
   loaded: see Loaded. variables: for each sum of panels.
   """
-  sums = s.tall * s.broad * elements(matrix.c) * matrix.result.itemsize * variables
+  sums = s.tiles_m * s.tiles_n * elements(matrix.c) * matrix.result.itemsize * variables
   if matrix.panels: return sums // 4 + OTHER_REGISTERS
   size = matrix.operand.itemsize
-  factors = (s.tall * elements(matrix.a) + s.broad * elements(matrix.b)) * size
+  factors = (s.tiles_m * elements(matrix.a) + s.tiles_n * elements(matrix.b)) * size
   lines = sum(n * each for n, each in zip((s.rows(matrix), s.columns(matrix)), loaded or (size, size)))
-  return (-(-(factors + lines * s.steps * matrix.k // (s.high * s.wide * matrix.lanes) + sums) // WORD_BYTES)
+  return (-(-(factors + lines * s.steps_k * matrix.k // (s.warps_m * s.warps_n * matrix.lanes) + sums) // WORD_BYTES)
           + OTHER_REGISTERS)
 
 def elements(layout: Layout | None) -> int: return 0 if layout is None else layout.count
@@ -178,25 +180,25 @@ def elements(layout: Layout | None) -> int: return 0 if layout is None else layo
 def cost(s: TileShape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities) -> float:
   """Return the cost of the whole product, in bytes of local memory of one wave at a time."""
   groups = others * -(-sizes[0] // s.rows(matrix)) * -(-sizes[1] // s.columns(matrix))
-  waves, size = s.high * s.wide, matrix.operand.itemsize
-  loaded = (s.tall * elements(matrix.a) + s.broad * elements(matrix.b)) * matrix.lanes * size
+  waves, size = s.warps_m * s.warps_n, matrix.operand.itemsize
+  loaded = (s.tiles_m * elements(matrix.a) + s.tiles_n * elements(matrix.b)) * matrix.lanes * size
   copied = staged(s, matrix) * matrix.k * size / waves
-  products = s.tall * s.broad * matrix.m * matrix.n * matrix.k / PRODUCTS_PER_BYTE
-  return (loaded + copied + products + BARRIER_BYTES / s.steps) * max(groups * waves, capabilities.threads / 2)
+  products = s.tiles_m * s.tiles_n * matrix.m * matrix.n * matrix.k / PRODUCTS_PER_BYTE
+  return (loaded + copied + products + BARRIER_BYTES / s.steps_k) * max(groups * waves, capabilities.threads / 2)
 
 def panels_cost(s: TileShape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities,
                 accesses: tuple[int, int]) -> float:
   """The same for a unit that reads local memory."""
   groups = others * -(-sizes[0] // s.rows(matrix)) * -(-sizes[1] // s.columns(matrix))
-  size, matrices = matrix.operand.itemsize, s.high * s.wide * s.tall * s.broad
+  size, matrices = matrix.operand.itemsize, s.warps_m * s.warps_n * s.tiles_m * s.tiles_n
   copied = staged(s, matrix) * matrix.k * size
-  carried = sum([rows * matrix.k * size for rows, n in zip(sides(s, matrix), accesses) if carries(n)])
+  carried = sum([rows * matrix.k * size for rows, n in zip(rows_and_columns(s, matrix), accesses) if carries(n)])
   local = matrices * (matrix.m + matrix.n) * matrix.k * size + copied + carried   # its stores have half of the banks
   products = matrices * matrix.m * matrix.n * matrix.k * size / capabilities.panel_products
   units = capabilities.threads // UNIT_WAVES / 2
   # caches are shared by all units
   cached = (copied + (UNALIGNED - 1) * carried) * capabilities.cache_cost * min(groups / units, 1)
   narrow = sum([n * (CARRY_BYTES if carries(one) else COPY_BYTES)
-                for n, one in zip(turns(s, matrix, accesses), accesses) if one > 1]) / s.steps
-  alone = 1 + ARRAYS * s.steps * matrix.k / sizes[2]   # nothing overlaps with the first copies and the last products
-  return (max(local, products, cached, narrow) + BARRIER_BYTES / s.steps) * alone * -(-groups // units) * units
+                for n, one in zip(accesses_per_lane(s, matrix, accesses), accesses) if one > 1]) / s.steps_k
+  alone = 1 + ARRAYS * s.steps_k * matrix.k / sizes[2]   # nothing overlaps with the first copies and the last products
+  return (max(local, products, cached, narrow) + BARRIER_BYTES / s.steps_k) * alone * -(-groups // units) * units

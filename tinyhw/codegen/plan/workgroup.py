@@ -42,17 +42,17 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   ranges = [r for r in nest.ranges if size_of(r) > 1]
   shared = [r for r in ranges if all(r in u.ranges for u in nest.reduces)] or ranges
   best = max(shared, key=lambda r: (adjacent(nest, r), r.arg), default=None)
-  summed = along_sums(nest, best, capabilities)
+  summed = along_reductions(nest, best, capabilities)
   if summed: return (*summed, *unrolled(nest, summed))
   if best is None: return ()
-  columns = columns_and_sums(nest, best, capabilities)
+  columns = outputs_and_reductions(nest, best, capabilities)
   if columns: return columns
   copies = copies_along(nest, best, capabilities)
   lanes = lanes_along(size_of(best) // copies, capabilities.lanes)
   more = further_lanes(nest, lanes, [r for r in shared if r is not best], capabilities)
-  beside = [Opt(OptOps.UPCAST, best.arg[0], copies)] * (copies > 1) or ([] if more or nest.reduces
-                                                                        else across(nest, best, capabilities))
-  return (Opt(OptOps.LOCAL, best.arg[0], lanes), *beside, *more, *unrolled(nest, ()))
+  neighbouring = [Opt(OptOps.UPCAST, best.arg[0], copies)] * (copies > 1)
+  if not neighbouring and not more and not nest.reduces: neighbouring = along_contiguous(nest, best, capabilities)
+  return (Opt(OptOps.LOCAL, best.arg[0], lanes), *neighbouring, *more, *unrolled(nest, ()))
 
 def unrolled(nest: Nest, taken: tuple[Opt, ...]) -> list[Opt]:
   """Return copies along the innermost ranges of reductions, so that many loads are in flight at once.
@@ -96,23 +96,23 @@ def copies_along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
   """Return the number of neighbours that a lane computes with one access (coalesce.py), if there is enough work for all
   lanes."""
   if not all(a.stride(r) in (0, 1) for a in nest.accesses): return 1
-  copies = wide(nest, capabilities)
+  copies = elements_per_access(nest, capabilities)
   points, wave = math.prod(size_of(x) for x in nest.ranges), capabilities.lanes
   while copies > 1 and (size_of(r) % copies or size_of(r) < copies * wave or points < copies * capabilities.threads
                         * wave):
     copies //= 2
   return copies
 
-def across(nest: Nest, lanes: UOp, capabilities: Capabilities) -> list[Opt]:
+def along_contiguous(nest: Nest, lanes: UOp, capabilities: Capabilities) -> list[Opt]:
   """Return copies along the contiguous range of strided loads, as in a transpose, if there is enough work for all
   lanes.
 
   Each lane then uses up at least a whole segment of its loads at once.
   """
-  apart = [a for a in nest.accesses if not a.is_store and a.distance(lanes) not in (0, 1)]
+  strided = [a for a in nest.accesses if not a.is_store and a.distance(lanes) not in (0, 1)]
   points, wave = math.prod(size_of(x) for x in nest.ranges), capabilities.lanes
   for r in nest.ranges:
-    sizes = [a.node.dtype.itemsize for a in apart if a.stride(r) == 1]
+    sizes = [a.node.dtype.itemsize for a in strided if a.stride(r) == 1]
     copies = (min(SEGMENT_BYTES // min(sizes), MOST_OPERATIONS // max(nest.operations, 1)) if sizes and r is not lanes
               else 1)
     copies = 1 << max(copies.bit_length() - 1, 0)
@@ -120,16 +120,16 @@ def across(nest: Nest, lanes: UOp, capabilities: Capabilities) -> list[Opt]:
     if copies > 1: return [Opt(OptOps.UPCAST, r.arg[0], copies)]
   return []
 
-def wide(nest: Nest, capabilities: Capabilities) -> int:
+def elements_per_access(nest: Nest, capabilities: Capabilities) -> int:
   """Return the elements of the widest type in memory that one access of a lane can have."""
   return max(capabilities.vector_bytes // max(a.node.src[0].dtype.itemsize for a in nest.accesses), 1)
 
-def along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
+def elements_along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
   """The same for the types that are contiguous along a range."""
   return max(capabilities.vector_bytes // max([a.node.src[0].dtype.itemsize for a in nest.accesses if a.stride(r) != 0],
                                               default=1), 1)
 
-def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tuple[Opt, ...]:
+def along_reductions(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tuple[Opt, ...]:
   """Return lanes along the ranges of all reductions.
 
   They pay where memory is more contiguous along these ranges than along the best output range, or where the output is
@@ -151,14 +151,14 @@ def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tupl
     closer = adjacent(nest, best) - min(adjacent(nest, r) for r in found)
     results = math.prod(size_of(r) for r in rows)
     if closer > 0 or closer == 0 and results >= capabilities.threads * wave: return ()
-  lanes = lanes_of_row(nest, list(found), math.prod(size_of(r) for r in rows), capabilities)
+  lanes = lanes_per_row(nest, list(found), math.prod(size_of(r) for r in rows), capabilities)
   # it is better to repeat the reduction
   if best is not None and best not in rows and size_of(best) > lanes * max(size_of(r) for r in found): return ()
   inner = [r for r in nest.ranges if not any(r in u.ranges for u in nest.reduces) and size_of(r) >= lanes]
   if inner: found[max(inner, key=lambda r: (adjacent(nest, r), r.arg))] = None
-  return tuple([o for r in found for o in of_row(nest, r, lanes, capabilities)])
+  return tuple([o for r in found for o in row_opts(nest, r, lanes, capabilities)])
 
-def columns_and_sums(nest: Nest, best: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
+def outputs_and_reductions(nest: Nest, best: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
   """Return lanes along the output and along the sum.
 
   This is for memory that is contiguous along the output, with too few results for the card. Adjacent lanes read
@@ -171,19 +171,19 @@ def columns_and_sums(nest: Nest, best: UOp, capabilities: Capabilities) -> tuple
   if not 0 < results < capabilities.threads * wave: return ()   # 0: they depend on variables
   along, bytes_each = summed.pop(), min(a.node.src[0].dtype.itemsize for a in nest.accesses)
   terms = size_of(along)
-  beside = part_of(size_of(best), wave)
-  while (beside % 2 == 0 and beside // 2 * bytes_each >= SEGMENT_BYTES and results < beside * capabilities.threads
+  lanes_n = part_of(size_of(best), wave)
+  while (lanes_n % 2 == 0 and lanes_n // 2 * bytes_each >= SEGMENT_BYTES and results < lanes_n * capabilities.threads
          // WAVES):
-    beside //= 2
-  if beside * bytes_each < SEGMENT_BYTES: return ()
-  room = min(MOST_LANES // beside, capabilities.threads * wave // results, terms // MOST_COPIES)
-  deep = part_of(terms, room)
-  if deep < LEAST_SHARED: return ()
-  copies = part_of(terms // deep, min(MOST_COPIES, MOST_OPERATIONS // max(nest.operations, 1)))
-  return (Opt(OptOps.LOCAL, best.arg[0], beside), Opt(OptOps.LOCAL, along.arg[0], deep),
+    lanes_n //= 2
+  if lanes_n * bytes_each < SEGMENT_BYTES: return ()
+  room = min(MOST_LANES // lanes_n, capabilities.threads * wave // results, terms // MOST_COPIES)
+  lanes_k = part_of(terms, room)
+  if lanes_k < LEAST_SHARED: return ()
+  copies = part_of(terms // lanes_k, min(MOST_COPIES, MOST_OPERATIONS // max(nest.operations, 1)))
+  return (Opt(OptOps.LOCAL, best.arg[0], lanes_n), Opt(OptOps.LOCAL, along.arg[0], lanes_k),
           *[Opt(OptOps.UPCAST, along.arg[0], copies)] * (copies > 1))
 
-def lanes_of_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabilities) -> int:
+def lanes_per_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabilities) -> int:
   """Return the number of lanes that share a row.
 
   It is the divisor of the row's ranges with which a wave loads most bytes at once, since each iteration waits for
@@ -194,14 +194,14 @@ def lanes_of_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabil
   wave, few = capabilities.lanes, rows * 2 < capabilities.threads
   most = wave * (WAVES if few else 2)
   common = math.gcd(*[size_of(r) for r in ranges])
-  if capabilities.exchanges and common % wave == 0 and max(size_of(r)
-                                                           for r in ranges) <= wave * wide(nest, capabilities):
+  longest = max(size_of(r) for r in ranges)
+  if capabilities.exchanges and common % wave == 0 and longest <= wave * elements_per_access(nest, capabilities):
     return wave
   def loaded(d: int) -> float:
     return min(d * neighbours(nest, r, d, capabilities) for r in ranges) / (1 if few else -(-d // wave))
   return max([d for d in range(wave, most + 1) if common % d == 0], key=lambda d: (loaded(d), d), default=most)
 
-def of_row(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> list[Opt]:
+def row_opts(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> list[Opt]:
   """Return lanes along a range, each with the neighbours of one access, or with strided copies where no access is wide.
 
   There are copies only where they divide the range. The range may also have LONG times as many iterations, so that the
@@ -224,7 +224,7 @@ def neighbours(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> in
 
 def most_copies(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
   """Return the number of iterations of a range that one access can have."""
-  return along(nest, r, capabilities) if adjacent(nest, r) == len(nest.accesses) else 1
+  return elements_along(nest, r, capabilities) if adjacent(nest, r) == len(nest.accesses) else 1
 
 def halved(n: int) -> list[int]:
   """Return n and its halves, down to 2."""
@@ -248,21 +248,21 @@ def products(nest: Nest, capabilities: Capabilities) -> list[tuple[Opt, ...]]:
   choices: list[Choice] = []
   for matrix in capabilities.matrix:
     if matrix.c is None or not matrix.panels and (matrix.lanes != capabilities.lanes or choices): continue
-    for boxed in (False, True) if matrix.panels and capabilities.boxes else (False,):
-      choice = product(nest, matrix, capabilities, boxed)
+    for bulk in (False, True) if matrix.panels and capabilities.boxes else (False,):
+      choice = product(nest, matrix, capabilities, bulk)
       if choice is not None: choices.append(choice)
-  return [choice.opts for choice in sorted(choices, key=lambda choice: (choice.cost, choice.boxed))]
+  return [choice.opts for choice in sorted(choices, key=lambda choice: (choice.cost, choice.bulk))]
 
-def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool = False) -> Choice | None:
+def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, bulk: bool = False) -> Choice | None:
   """Return opts for the matrix unit, if the only reduction is a product of operands A and B.
 
-  Operand A has the rows, operand B has the columns, and both have the summed range. boxed: they are copied as bulk
+  Operand A has the rows, operand B has the columns, and both have the summed range. bulk: they are copied as bulk
   tensor copies.
   """
   if len(nest.reduces) != 1 or not all(r in nest.reduces[0].ranges for r in nest.ranges): return None
   pair = factors(nest.reduces[0], matrix)
   if pair is None: return None
-  lines = [copied_along(x) for x in pair] if matrix.panels and not boxed else []
+  lines = [copied_along(x) for x in pair] if matrix.panels and not bulk else []
   inner = [r for r in ranges_of(nest.reduces[0]) if size_of(r) >= matrix.k and all(r in x.ranges for x in pair)]
   if not inner: return None
   k = inner[-1]
@@ -276,31 +276,32 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool 
                and r not in owners[0].ranges]
     if not of_rows: continue
     m = of_rows[-1]
-    sides = (rows, m), (owners[0], n)
-    tensors = (boxed or None in lines) and capabilities.boxes and all(is_tensor(x, r, k, matrix.turns)
-                                                                      for x, r in sides)
-    if boxed != tensors: return None   # where lanes cannot copy whole pieces, bulk copies are better than narrow ones
-    accesses = [accesses_of(x, r, k, matrix.turns, capabilities.aligned) for x, r in sides] if None in lines else [1, 1]
+    operands = (rows, m), (owners[0], n)
+    tensors = ((bulk or None in lines) and capabilities.boxes
+               and all(is_tensor(x, r, k, matrix.turns) for x, r in operands))
+    if bulk != tensors: return None   # where lanes cannot copy whole pieces, bulk copies are better than narrow ones
+    accesses = [1, 1]
+    if None in lines: accesses = [accesses_of(x, r, k, matrix.turns, capabilities.aligned) for x, r in operands]
     if 0 in accesses: return None
     others = math.prod(max(size_of(r), 1) for r in nest.ranges if r is not m and r is not n)
     in_place = any(a.node.src[0].src[0] is nest.store.src[0].src[0] for a in nest.accesses if not a.is_store)
     loaded = register_bytes((rows, owners[0]), (m, n), k, capabilities.aligned)
-    return tile(m, n, k, others, matrix, capabilities, in_place, boxed, loaded, (accesses[0], accesses[1]))
+    return tile(m, n, k, others, matrix, capabilities, in_place, bulk, loaded, (accesses[0], accesses[1]))
   return None
 
-def is_tensor(factor: UOp, side: UOp, summed: UOp, turns: bool) -> bool:
+def is_tensor(factor: UOp, mn_range: UOp, summed: UOp, transposes: bool) -> bool:
   """Is an operand a tensor for bulk copies, along the sum or, if the unit transposes, along its other range?"""
-  ways = ((summed, side), (side, summed))
-  return any(tensor_of(factor, {along: 1}, {line: 1}) is not None for along, line in ways[:1 + turns])
+  ways = ((summed, mn_range), (mn_range, summed))
+  return any(tensor_of(factor, {along: 1}, {line: 1}) is not None for along, line in ways[:1 + transposes])
 
-def accesses_of(factor: UOp, side: UOp, summed: UOp, turns: bool, aligned: bool) -> int:
+def accesses_of(factor: UOp, mn_range: UOp, summed: UOp, transposes: bool, aligned: bool) -> int:
   """Return the number of accesses of a lane that copy a piece of an operand.
 
   Return 0 where the operand is not an element of memory, or where its address is expensive to compute.
   """
   if factor.op is not Ops.LOAD or any(term.op is not Ops.RANGE for term in linear(factor.src[0].src[1])[0]): return 0
   strides, piece = access_of(factor).strides, PIECE_BYTES // factor.dtype.itemsize
-  along = next((r for r in (summed, side)[:1 + turns] if strides.get(r) == 1), None)
+  along = next((r for r in (summed, mn_range)[:1 + transposes] if strides.get(r) == 1), None)
   return piece // width_along(factor, along, piece, aligned) if along is not None else 0
 
 def copied_along(factor: UOp) -> UOp | None:
@@ -319,7 +320,7 @@ def piece_along(load: UOp, size: int) -> UOp | None:
   others = [stride for r, stride in terms.items() if r is not along[0]]
   return None if any(stride % size for stride in (constant, *others)) else along[0]
 
-def register_bytes(pair: tuple[UOp, UOp], sides: tuple[UOp, UOp], summed: UOp, aligned: bool) -> tuple[int, int]:
+def register_bytes(pair: tuple[UOp, UOp], mn_ranges: tuple[UOp, UOp], summed: UOp, aligned: bool) -> tuple[int, int]:
   """Return the bytes of a lane's registers for an element of each operand.
 
   This is SINGLE_BYTES or ANYWHERE_BYTES where a lane loads single elements whose addresses need divisions. The other
@@ -327,7 +328,7 @@ def register_bytes(pair: tuple[UOp, UOp], sides: tuple[UOp, UOp], summed: UOp, a
   of those are in flight at a time (matrix/local.py).
   """
   size, piece = pair[0].dtype.itemsize, PIECE_BYTES // pair[0].dtype.itemsize
-  along = [r if distance(x, r, piece) < distance(x, summed, piece) else summed for x, r in zip(pair, sides)]
+  along = [r if distance(x, r, piece) < distance(x, summed, piece) else summed for x, r in zip(pair, mn_ranges)]
   loads = [[u for u in x.toposort() if u.op is Ops.LOAD] for x in pair]
   found = [not all(is_plain(u, r) for u in own)
            and at_once(x, ProductRange((r,)), part_of(size_of(r), piece), aligned) == 1
