@@ -24,7 +24,7 @@ Opts = tuple[Opt, ...]
 
 MAX_ROUNDS = 8
 IMPROVEMENT = 0.99        # a round must reach this part of the best cost so far for another round to follow
-MOST_COPIES = 64          # product of the amounts of all UPCASTs
+MOST_REPETITIONS = 64     # product of the amounts of all UPCASTs
 BLOCKS = (16, 64, 256)    # iterations of a loop of its own
 WINDOWS = (0, 1, 2)       # loops of the output that a window closes
 LOCALS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -70,7 +70,7 @@ def neighbours(sink: UOp, opts: Opts, capabilities: Capabilities) -> Iterator[Op
   for r in outputs + reduced:
     if not size_of(r) or r.arg[0] in matrix: continue
     if not capabilities.lanes: yield from _vectors(sink, r, opts, capabilities)
-    yield from _copies(r, opts)
+    yield from _repetitions(r, opts)
     if r in outputs:
       yield from _amounts(OptOps.BLOCK, r, opts, (1, *BLOCKS))
       if capabilities.lanes: yield from _amounts(OptOps.LOCAL, r, opts, LOCALS)
@@ -110,14 +110,14 @@ def _vectors(sink: UOp, r: UOp, opts: Opts, capabilities: Capabilities) -> Itera
   elif size_of(r) >= lanes:
     yield (Opt(OptOps.VECTOR, axis, lanes), *[o for o in opts if o.op is not OptOps.VECTOR])
 
-def _copies(r: UOp, opts: Opts) -> Iterator[Opts]:
+def _repetitions(r: UOp, opts: Opts) -> Iterator[Opts]:
   """Yield the next smaller and the next two larger tiles along r."""
   axis, now = r.arg[0], _amount(OptOps.UPCAST, r.arg[0], opts)
   others = math.prod(o.amount for o in opts if o.op is OptOps.UPCAST and o.axis != axis)
   smaller = [n for n in TILE_FACTORS if n < now][-1:]
   larger = [n for n in TILE_FACTORS if n > now][:2]
   for n in smaller + larger:
-    if n <= size_of(r) and n * others <= MOST_COPIES: yield _set(OptOps.UPCAST, axis, n, opts)
+    if n <= size_of(r) and n * others <= MOST_REPETITIONS: yield _set(OptOps.UPCAST, axis, n, opts)
 
 def _amounts(op: OptOps, r: UOp, opts: Opts, values: tuple[int, ...]) -> Iterator[Opts]:
   now = _amount(op, r.arg[0], opts)

@@ -122,7 +122,7 @@ def test_what_overlap_and_left_over_terms_waste() -> None:
 def test_candidates_are_each_made_once_and_fit() -> None:
   model = model_of(product(10, 40, 6), "avx2")
   found = candidates(model.nest, model.nest.ranges[1], 8, 16)
-  keys = [tuple(sorted((r.arg[0], n) for r, n in t.copies.items() if n > 1)) for t in found]
-  assert len(keys) == len(set(keys)) and all(prod(t.copies.values()) <= 16 for t in found)
+  keys = [tuple(sorted((r.arg[0], n) for r, n in t.repetitions.items() if n > 1)) for t in found]
+  assert len(keys) == len(set(keys)) and all(prod(t.repetitions.values()) <= 16 for t in found)
 
 def test_terms() -> None: assert terms_of(next(u for u in product(2, 3, 7).toposort() if u.op is Ops.REDUCE)) == 7

@@ -2,8 +2,8 @@
 the grid.
 
 Each store is handled by itself. Kernels come in three shapes:
-    elementwise   no reduction inside the innermost loops: lanes along the contiguous range, a few copies to overlap
-                  latencies
+    elementwise   no reduction inside the innermost loops: lanes along the contiguous range, a few repetitions to
+                  overlap latencies
     tile          a reduction under all output loops (matmul, convolution, matrix-vector): a search over lanes and
                   register tiles (register_tile.py)
     rows          reductions under outer loops only (softmax), or reductions that need each other (variance): each
@@ -29,8 +29,8 @@ ACCUMULATORS = 4           # of a row's reduction, so that an addition does not 
 # associativity of the first-level cache, in lines whose addresses are a page apart: at least this on any processor
 WAYS = 8
 APART_COST = 3.0           # of a strided element of a vector register, in operations
-MOST_ACROSS = 512          # operations of all copies of a body that reads across lines
-SHORT_BODY = 24            # operations; longer elementwise bodies need no copies to fill the pipes
+MOST_ACROSS = 512          # operations of all repetitions of a body that reads across lines
+SHORT_BODY = 24            # operations; longer elementwise bodies need no repetitions to fill the pipes
 
 class Nest(NamedTuple):
   """One store and its inputs: its ranges, the reductions in its value, all accesses."""
@@ -81,7 +81,7 @@ def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tu
 # ***** elementwise *****
 
 def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[StridedAccess], lanes: int) -> tuple[Opt, ...]:
-  """Return lanes along the range with most adjacent accesses, and copies for a short body."""
+  """Return lanes along the range with most adjacent accesses, and repetitions for a short body."""
   best, most = None, 0
   for r in ranges:
     if size_of(r) < LEAST_LANES: continue
@@ -93,11 +93,11 @@ def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[StridedAcces
   opts = [Opt(OptOps.VECTOR, best.arg[0], width)]
   across = across_lines(best, ranges, accesses)
   if across is not None:
-    copies = min(size_of(across[0]), across[1])
-    while copies * nest.operations > MOST_ACROSS: copies //= 2
-    return (*opts, Opt(OptOps.UPCAST, across[0].arg[0], copies)) if copies > 1 else tuple(opts)
-  copies = copies_along(best, width, 4 if nest.operations <= SHORT_BODY else 1)
-  if copies > 1: opts.append(Opt(OptOps.UPCAST, best.arg[0], copies))
+    repetitions = min(size_of(across[0]), across[1])
+    while repetitions * nest.operations > MOST_ACROSS: repetitions //= 2
+    return (*opts, Opt(OptOps.UPCAST, across[0].arg[0], repetitions)) if repetitions > 1 else tuple(opts)
+  repetitions = repetitions_along(best, width, 4 if nest.operations <= SHORT_BODY else 1)
+  if repetitions > 1: opts.append(Opt(OptOps.UPCAST, best.arg[0], repetitions))
   return tuple(opts)
 
 def part_pays(nest: Nest, accesses: list[StridedAccess], r: UOp, width: int) -> bool:
@@ -109,8 +109,8 @@ def part_pays(nest: Nest, accesses: list[StridedAccess], r: UOp, width: int) -> 
   work = nest.arithmetic + len(accesses)
   return not apart or -(-size_of(r) // width) * (work - apart + APART_COST * width * apart) < size_of(r) * work
 
-def copies_along(r: UOp, width: int, most: int) -> int:
-  """Return the largest number of copies of the lanes along a range, at which the last step repeats little work."""
+def repetitions_along(r: UOp, width: int, most: int) -> int:
+  """Return the largest number of repetitions of the lanes along a range, at which the last step repeats little work."""
   while most > 1 and (size_of(r) < most * width or overlap(r, most * width) > MOST_OVERLAP * overlap(r, width)):
     most //= 2
   return most
@@ -124,9 +124,9 @@ def overlap(r: UOp, step: int) -> float:
 def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[StridedAccess]) -> tuple[UOp, int] | None:
   """Return the range along which strided loads are adjacent, and the number of their elements in a cache line.
 
-  A transpose has such loads. With copies for a whole line, each line is used up while it is in the cache. Otherwise it
-  is evicted first, if the range of the lanes is long. That also happens where addresses differ by a large part of a
-  page, since they then compete for few sets.
+  A transpose has such loads. With repetitions for a whole line, each line is used up while it is in the cache.
+  Otherwise it is evicted first, if the range of the lanes is long. That also happens where addresses differ by a large
+  part of a page, since they then compete for few sets.
   """
   apart = [access for access in accesses if not access.is_store and access.stride(lanes) not in (0, 1)
            and size_of(lanes) > lines_kept((access.stride(lanes) or 0) * access.node.dtype.itemsize)]
@@ -174,13 +174,13 @@ def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
     done.update(ranges_of(u))
     width = width_along(r, lanes)
     opts.append(Opt(OptOps.VECTOR, r.arg[0], width))
-    copies = min(size_of(r) // width, ACCUMULATORS)
-    if copies > 1: opts.append(Opt(OptOps.UPCAST, r.arg[0], copies))
+    repetitions = min(size_of(r) // width, ACCUMULATORS)
+    if repetitions > 1: opts.append(Opt(OptOps.UPCAST, r.arg[0], repetitions))
     for other in ranges_of(u):
-      more = ACCUMULATORS // copies
+      more = ACCUMULATORS // repetitions
       if other is r or more < 2 or not size_of(other) or size_of(other) % more: continue
       opts.append(Opt(OptOps.UPCAST, other.arg[0], more))
-      copies *= more
+      repetitions *= more
   return tuple(opts)
 
 def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
@@ -197,7 +197,7 @@ def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tu
     room -= sum(term.bytes for term in terms)
     if room < 0: break
     if not terms or all(factor_of(p, opts) == size_of(p) for p in loops): continue
-    out.append(Opt(OptOps.KEEP, r.arg[0], copies_along(r, lanes_along(r, opts), ACCUMULATORS)))
+    out.append(Opt(OptOps.KEEP, r.arg[0], repetitions_along(r, lanes_along(r, opts), ACCUMULATORS)))
   return tuple(out)
 
 # ***** the grid *****

@@ -1,4 +1,4 @@
-"""Choose a register tile for the reductions under all loops of a store: lanes along one loop, copies along others,
+"""Choose a register tile for the reductions under all loops of a store: lanes along one loop, repetitions along others,
 operands staged or not.
 
 The model counts the instructions that a core issues in one iteration of the innermost loop: multiply-adds and other
@@ -46,7 +46,7 @@ MOST_UNROLLED = 100        # terms of an unrolled body
 # of the elements that iterations of an unrolled body share: the part that is live in registers at a time
 SHARED_ALIVE = 0.5
 EXIT_COST = 10.0           # cycles for the mispredicted end of a short loop that is not unrolled
-SHORT_BODY = 24            # operations; a longer body needs no copies to hide the cost of counting
+SHORT_BODY = 24            # operations; a longer body needs no repetitions to hide the cost of counting
 STAGE_REUSE = 4            # times that a staged element is read; with fewer, copying costs more than it saves
 FILL_SHARE = 0.1           # of the time, for copying, where the grid has work for all threads
 MOST_OVERLAP = 1.1         # of a range's iterations, when it is cut into blocks
@@ -66,16 +66,16 @@ LINE_BYTES = 64            # an unaligned vector crosses two lines for bytes / L
 CHUNKS_PER_THREAD = 8      # work items that each worker should find
 
 class RegisterTile(NamedTuple):
-  """A candidate: lanes along `vector`, copies by range."""
+  """A candidate: lanes along `vector`, repetitions by range."""
   vector: UOp
-  copies: dict[UOp, int]
+  repetitions: dict[UOp, int]
 
 class Way(NamedTuple):
   """A way to read an operand.
 
   load: cost of a copy of the body, in loads.
   fill: cost of copying the operand to local memory, in loads for one iteration of the innermost loop. It is multiplied
-  by the tile's copies along `within`, and for a panel by the tile's copies of the operand.
+  by the tile's repetitions along `within`, and for a panel by the tile's repetitions of the operand.
   opt: None where nothing is staged.
   """
   load: float
@@ -172,7 +172,7 @@ class ReductionLoad:
     fill = w.elements(self.lanes) / self.lanes * (COPY_COST + self.work + (GATE_COST if self.gated else 0.0))
     return Way(load, fill / times, self.nest.ranges, Opt(OptOps.WINDOW, self.slot or 0, len(w.pairs)), w)
 
-  def copies(self, tile: dict[UOp, int]) -> int:
+  def elements_read(self, tile: dict[UOp, int]) -> int:
     """Return the number of different elements (or vectors) of the operand that a tile reads."""
     n = 1
     for r, k in tile.items():
@@ -187,20 +187,20 @@ class ReductionLoad:
 
   def panel_bytes(self, tile: dict[UOp, int]) -> int:
     """Return the bytes of local memory of a panel."""
-    size = self.lanes * self.itemsize * self.copies(tile)
+    size = self.lanes * self.itemsize * self.elements_read(tile)
     for r in self.reduce_ranges:
       if r in self.ranges: size *= size_of(r)
     return size
 
   def window_bytes(self, window: Window, tile: dict[UOp, int]) -> int:
-    """Return the bytes of local memory of a window, with the tile's copies that it does not close."""
+    """Return the bytes of local memory of a window, with the tile's repetitions that it does not close."""
     size, outside = self.sizes[window]
     for r, n in tile.items():
       if r in outside: size *= n
     return size
 
   def distinct(self, window: Window | None, tile: dict[UOp, int]) -> float:
-    """Return the part of a window's elements that differs between a tile's copies.
+    """Return the part of a window's elements that differs between a tile's repetitions.
 
     Neighbouring rows of an image share elements where the window has no loop for them.
     """
@@ -213,7 +213,7 @@ class ReductionLoad:
 
   def cheapest(self, ways: list[Way], tile: dict[UOp, int]) -> tuple[float, Way]:
     """Return the cheapest way for a tile, and its cost in loads for an iteration."""
-    n = self.copies(tile)
+    n = self.elements_read(tile)
     best, cost = ways[0], n * ways[0].load
     streams = 1
     for r in self.streams: streams *= tile.get(r, 1)
@@ -254,23 +254,23 @@ class CostModel:
 
     Return None for a tile that does not fit into the registers, or whose arithmetic alone reaches the limit.
     """
-    copies = math.prod(t.copies.values())
-    accumulators = copies * len(self.reduces)
-    read = [operand.copies(t.copies) for operand in self.loads]
+    repetitions = math.prod(t.repetitions.values())
+    accumulators = repetitions * len(self.reduces)
+    read = [operand.elements_read(t.repetitions) for operand in self.loads]
     # all but one operand are kept
     if accumulators + sum(read) - max(read, default=0) + 1 > self.capabilities.vector_registers: return None
     waste = 1.0
-    for r in dict.fromkeys((t.vector, *t.copies)):
-      waste *= wasted(r, t.copies.get(r, 1), self.lanes if r is t.vector else 1)
-    if t.copies.get(t.vector, 1) * self.lanes > size_of(t.vector): waste *= TWICE_COST
-    share = waste / (copies * self.lanes)
-    arithmetic = copies * self.body
+    for r in dict.fromkeys((t.vector, *t.repetitions)):
+      waste *= wasted(r, t.repetitions.get(r, 1), self.lanes if r is t.vector else 1)
+    if t.repetitions.get(t.vector, 1) * self.lanes > size_of(t.vector): waste *= TWICE_COST
+    share = waste / (repetitions * self.lanes)
+    arithmetic = repetitions * self.body
     latency = ADD_LATENCY / (8 // accumulators) if accumulators < 8 else 0.0
     loop = self.loop_cost(t, accumulators)
     if (max(arithmetic / 2, latency) + loop) * share >= limit: return None
-    issue = sum(operand.cheapest(mine, t.copies)[0] for operand, mine in zip(self.loads, ways))
+    issue = sum(operand.cheapest(mine, t.repetitions)[0] for operand, mine in zip(self.loads, ways))
     if not is_reduce(t.vector) and any(a.stride(t.vector) != 1 for a in self.stores):
-      issue += STORE_LANE_COST * self.lanes * copies / self.terms
+      issue += STORE_LANE_COST * self.lanes * repetitions / self.terms
     issue += STORE_STREAM_COST * self.streams(t) / self.terms
     if is_reduce(t.vector): issue += FOLD_COST * accumulators * self.lanes / self.terms * math.log2(self.lanes)
     return (max(issue / 2, arithmetic / 2, latency, (issue + arithmetic) / 4) + HIDDEN * issue + loop) * share
@@ -278,7 +278,7 @@ class CostModel:
   def streams(self, t: RegisterTile) -> float:
     """Return the number of pages that a tile is stored to, besides the first."""
     n = 1.0 + (self.lanes - 1) * self.pages.get(t.vector, 0.0)
-    for r, k in t.copies.items(): n *= 1.0 + (k - 1) * self.pages.get(r, 0.0)
+    for r, k in t.repetitions.items(): n *= 1.0 + (k - 1) * self.pages.get(r, 0.0)
     return n - 1.0
 
   def short_loop(self, vector: UOp) -> int:
@@ -292,8 +292,8 @@ class CostModel:
     """
     if not 0 < short * accumulators <= MOST_UNROLLED: return False
     pairs = [p for o in self.loads for p in (o.windows[-1].pairs if o.windows else ()) if p.inner is self.last
-             and t.copies.get(p.output, 1) > 1]
-    shared = sum(t.copies[p.output] + short - 1 for p in pairs)
+             and t.repetitions.get(p.output, 1) > 1]
+    shared = sum(t.repetitions[p.output] + short - 1 for p in pairs)
     return accumulators + 2 + SHARED_ALIVE * shared <= self.capabilities.vector_registers
 
   def loop_cost(self, t: RegisterTile, accumulators: int) -> float:
@@ -340,7 +340,7 @@ def tile(nest: Nest, reduces: list[UOp], lanes: int, capabilities: Capabilities)
   if best is None: return ()
   chosen = best[1]
   opts = [Opt(OptOps.VECTOR, chosen.vector.arg[0], model.lanes)]
-  opts += [Opt(OptOps.UPCAST, r.arg[0], n) for r, n in chosen.copies.items() if n > 1]
+  opts += [Opt(OptOps.UPCAST, r.arg[0], n) for r, n in chosen.repetitions.items() if n > 1]
   opts += unroll_reduction(chosen, model)
   return tuple(opts + stage(model, chosen))
 
@@ -356,9 +356,9 @@ def terms_of(reduce: UOp) -> int:
   return n
 
 def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[RegisterTile]:
-  """Return tiles with copies along up to two output ranges (one may be the lanes' own), as many as registers allow.
+  """Return tiles with repetitions along up to two output ranges, as many as registers allow.
 
-  Large tiles, the likely ones, come first.
+  One of the ranges may be the lanes' own. Large tiles, the likely ones, come first.
   """
   room = {r: size_of(r) // (lanes if r is v else 1) for r in nest.ranges if size_of(r) > 1}
   # the last vector of a tile for the whole range overlaps the previous one
@@ -374,26 +374,26 @@ def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[RegisterTile]:
         if key in seen: continue
         seen.add(key)
         out.append(RegisterTile(v, {a: n, b: m} if b is not a else {a: n}))
-  return sorted(out, key=lambda t: math.prod(t.copies.values()), reverse=True)
+  return sorted(out, key=lambda t: math.prod(t.repetitions.values()), reverse=True)
 
-def wasted(r: UOp, copies: int, lanes: int) -> float:
+def wasted(r: UOp, repetitions: int, lanes: int) -> float:
   """Return the work of a tile along a range over the necessary work.
 
   The last tile overlaps. The left-over terms of a reduction have fewer lanes.
   """
   n = size_of(r)
   if is_reduce(r): return (n // lanes + sum(steps for steps, _ in cuts_of(n % lanes, lanes))) * lanes / n
-  return -(-n // (copies * lanes)) * copies * lanes / n
+  return -(-n // (repetitions * lanes)) * repetitions * lanes / n
 
 def unroll_reduction(t: RegisterTile, model: CostModel) -> list[Opt]:
-  """Return copies of a short reduction body: more accumulators when there are few, less counting otherwise."""
-  copies = len(model.reduces) * math.prod(t.copies.values())
-  if model.unrolls(t, model.short_loop(t.vector), copies):
+  """Return repetitions of a short reduction body: more accumulators when there are few, less counting otherwise."""
+  repetitions = len(model.reduces) * math.prod(t.repetitions.values())
+  if model.unrolls(t, model.short_loop(t.vector), repetitions):
     return [Opt(OptOps.UPCAST, model.last.arg[0], size_of(model.last))]
   last = t.vector if is_reduce(t.vector) else model.last
-  if copies >= 8 and model.body * copies > SHORT_BODY // 2: return []
+  if repetitions >= 8 and model.body * repetitions > SHORT_BODY // 2: return []
   wanted = 1
-  while wanted * copies < 8: wanted *= 2
+  while wanted * repetitions < 8: wanted *= 2
   lanes = 1 if last is not t.vector else 8
   while wanted > 1 and size_of(last) < wanted * lanes * 2: wanted //= 2
   return [Opt(OptOps.UPCAST, last.arg[0], wanted)] if wanted > 1 else []
@@ -403,7 +403,7 @@ def unroll_reduction(t: RegisterTile, model: CostModel) -> list[Opt]:
 def stage(model: CostModel, t: RegisterTile) -> list[Opt]:
   """Return opts for the chosen copies to local memory, and for a grid that makes them worth their cost."""
   if is_reduce(t.vector): return []
-  ways = [(o, o.cheapest(o.ways(t.vector), t.copies)[1]) for o in model.loads]
+  ways = [(o, o.cheapest(o.ways(t.vector), t.repetitions)[1]) for o in model.loads]
   opts = list(dict.fromkeys(way.opt for _, way in ways if way.opt is not None))
   if not opts: return []
   panels = [(o, way) for o, way in ways if way.opt is not None and way.window is None]
@@ -413,7 +413,7 @@ def stage(model: CostModel, t: RegisterTile) -> list[Opt]:
     return opts + stage_grid(model, t, {r for w in windows for r in w.value.ranges} - closed, closed, STAGE_REUSE)
   operand, way = panels[0]
   worth = (way.fill * math.prod(max(size_of(r), 1) for r in operand.free)
-           * operand.copies(t.copies) / math.prod(t.copies.values()) / FILL_SHARE)
+           * operand.elements_read(t.repetitions) / math.prod(t.repetitions.values()) / FILL_SHARE)
   return opts + stage_grid(model, t, set(operand.ranges), closed, max(STAGE_REUSE, round(worth)))
 
 def stage_grid(model: CostModel, t: RegisterTile, outside: set[UOp], closed: set[UOp], reuse: int) -> list[Opt]:
@@ -445,7 +445,7 @@ def stage_grid(model: CostModel, t: RegisterTile, outside: set[UOp], closed: set
 
 def steps_of(r: UOp, t: RegisterTile, lanes: int) -> int:
   """Return the number of tiles along a range."""
-  return -(-size_of(r) // (t.copies.get(r, 1) * (lanes if r is t.vector else 1)))
+  return -(-size_of(r) // (t.repetitions.get(r, 1) * (lanes if r is t.vector else 1)))
 
 def parts_of(r: UOp, t: RegisterTile, lanes: int, wanted: int, inside: int) -> int:
   """Return the number of blocks into which a loop over tiles is cut.
@@ -453,7 +453,7 @@ def parts_of(r: UOp, t: RegisterTile, lanes: int, wanted: int, inside: int) -> i
   This is the wanted number, or the largest with little overlap and enough reuse inside of a block.
   """
   loops = steps_of(r, t, lanes)
-  covered = t.copies.get(r, 1) * (lanes if r is t.vector else 1)
+  covered = t.repetitions.get(r, 1) * (lanes if r is t.vector else 1)
   best = 1
   for parts in range(2, min(loops, wanted) + 1):
     if inside // parts < STAGE_REUSE: break

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
   from tinyhw.codegen.plan.heuristic import Nest
 
 WAVES = 4            # of a workgroup, at most
-MOST_COPIES = 16     # of the body of a reduction: loads of a lane that are in flight at once
+MOST_REPETITIONS = 16  # of the body of a reduction: loads of a lane that are in flight at once
 MOST_LANES = 256     # of a workgroup whose lanes may use any number of registers
 SEGMENT_BYTES = 32   # of memory that adjacent lanes should read
 LONG = 4             # steps of all lanes; from this number on, a few terms more than they divide do not matter
 LEAST_SHARED = 4     # lanes along a sum that are worth a stage
-MOST_OPERATIONS = 128  # of all copies of a body
+MOST_OPERATIONS = 128  # of all repetitions of a body
 
 def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   """Return the opts that make lanes; none for a kernel without an output range."""
@@ -47,32 +47,32 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   if best is None: return ()
   columns = outputs_and_reductions(nest, best, capabilities)
   if columns: return columns
-  copies = copies_along(nest, best, capabilities)
-  lanes = lanes_along(size_of(best) // copies, capabilities.lanes)
+  repetitions = repetitions_along(nest, best, capabilities)
+  lanes = lanes_along(size_of(best) // repetitions, capabilities.lanes)
   more = further_lanes(nest, lanes, [r for r in shared if r is not best], capabilities)
-  neighbouring = [Opt(OptOps.UPCAST, best.arg[0], copies)] * (copies > 1)
+  neighbouring = [Opt(OptOps.UPCAST, best.arg[0], repetitions)] * (repetitions > 1)
   if not neighbouring and not more and not nest.reduces: neighbouring = along_contiguous(nest, best, capabilities)
   return (Opt(OptOps.LOCAL, best.arg[0], lanes), *neighbouring, *more, *unrolled(nest, ()))
 
 def unrolled(nest: Nest, taken: tuple[Opt, ...]) -> list[Opt]:
-  """Return copies along the innermost ranges of reductions, so that many loads are in flight at once.
+  """Return repetitions along the innermost ranges of reductions, so that many loads are in flight at once.
 
   taken: opts that ranges of reductions already have. The order of additions does not change, except where a loop over
   lanes is inside.
   """
   found: dict[int, Opt] = {}
   for u in nest.reduces:
-    room = min(MOST_COPIES, MOST_OPERATIONS // max(nest.operations, 1))
+    room = min(MOST_REPETITIONS, MOST_OPERATIONS // max(nest.operations, 1))
     for r in reversed(ranges_of(u)):
       if r.src[0].op is not Ops.CONST: break
       own = [o for o in taken if o.axis == r.arg[0]]
       if own:
         room //= math.prod(o.amount for o in own if o.op is OptOps.UPCAST)
         continue
-      copies = part_of(size_of(r), room)
-      if copies > 1: found[r.arg[0]] = Opt(OptOps.UPCAST, r.arg[0], copies)
-      if copies < size_of(r): break
-      room //= copies
+      repetitions = part_of(size_of(r), room)
+      if repetitions > 1: found[r.arg[0]] = Opt(OptOps.UPCAST, r.arg[0], repetitions)
+      if repetitions < size_of(r): break
+      room //= repetitions
   return list(found.values())
 
 def further_lanes(nest: Nest, lanes: int, ranges: list[UOp], capabilities: Capabilities) -> list[Opt]:
@@ -92,19 +92,19 @@ def adjacent(nest: Nest, r: UOp) -> int:
   """Count the accesses that are adjacent, or at one address, for lanes along r."""
   return sum(a.distance(r) in (0, 1) for a in nest.accesses)
 
-def copies_along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
+def repetitions_along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
   """Return the number of neighbours that a lane computes with one access (coalesce.py), if there is enough work for all
   lanes."""
   if not all(a.stride(r) in (0, 1) for a in nest.accesses): return 1
-  copies = elements_per_access(nest, capabilities)
+  repetitions = elements_per_access(nest, capabilities)
   points, wave = math.prod(size_of(x) for x in nest.ranges), capabilities.lanes
-  while copies > 1 and (size_of(r) % copies or size_of(r) < copies * wave or points < copies * capabilities.threads
-                        * wave):
-    copies //= 2
-  return copies
+  while repetitions > 1 and (size_of(r) % repetitions or size_of(r) < repetitions * wave
+                             or points < repetitions * capabilities.threads * wave):
+    repetitions //= 2
+  return repetitions
 
 def along_contiguous(nest: Nest, lanes: UOp, capabilities: Capabilities) -> list[Opt]:
-  """Return copies along the contiguous range of strided loads, as in a transpose, if there is enough work for all
+  """Return repetitions along the contiguous range of strided loads, as in a transpose, if there is enough work for all
   lanes.
 
   Each lane then uses up at least a whole segment of its loads at once.
@@ -113,11 +113,12 @@ def along_contiguous(nest: Nest, lanes: UOp, capabilities: Capabilities) -> list
   points, wave = math.prod(size_of(x) for x in nest.ranges), capabilities.lanes
   for r in nest.ranges:
     sizes = [a.node.dtype.itemsize for a in strided if a.stride(r) == 1]
-    copies = (min(SEGMENT_BYTES // min(sizes), MOST_OPERATIONS // max(nest.operations, 1)) if sizes and r is not lanes
-              else 1)
-    copies = 1 << max(copies.bit_length() - 1, 0)
-    while copies > 1 and (size_of(r) % copies or points < copies * capabilities.threads * wave): copies //= 2
-    if copies > 1: return [Opt(OptOps.UPCAST, r.arg[0], copies)]
+    if not sizes or r is lanes: continue
+    repetitions = min(SEGMENT_BYTES // min(sizes), MOST_OPERATIONS // max(nest.operations, 1))
+    repetitions = 1 << max(repetitions.bit_length() - 1, 0)
+    while repetitions > 1 and (size_of(r) % repetitions or points < repetitions * capabilities.threads * wave):
+      repetitions //= 2
+    if repetitions > 1: return [Opt(OptOps.UPCAST, r.arg[0], repetitions)]
   return []
 
 def elements_per_access(nest: Nest, capabilities: Capabilities) -> int:
@@ -176,12 +177,12 @@ def outputs_and_reductions(nest: Nest, best: UOp, capabilities: Capabilities) ->
          // WAVES):
     lanes_n //= 2
   if lanes_n * bytes_each < SEGMENT_BYTES: return ()
-  room = min(MOST_LANES // lanes_n, capabilities.threads * wave // results, terms // MOST_COPIES)
+  room = min(MOST_LANES // lanes_n, capabilities.threads * wave // results, terms // MOST_REPETITIONS)
   lanes_k = part_of(terms, room)
   if lanes_k < LEAST_SHARED: return ()
-  copies = part_of(terms // lanes_k, min(MOST_COPIES, MOST_OPERATIONS // max(nest.operations, 1)))
+  repetitions = part_of(terms // lanes_k, min(MOST_REPETITIONS, MOST_OPERATIONS // max(nest.operations, 1)))
   return (Opt(OptOps.LOCAL, best.arg[0], lanes_n), Opt(OptOps.LOCAL, along.arg[0], lanes_k),
-          *[Opt(OptOps.UPCAST, along.arg[0], copies)] * (copies > 1))
+          *[Opt(OptOps.UPCAST, along.arg[0], repetitions)] * (repetitions > 1))
 
 def lanes_per_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabilities) -> int:
   """Return the number of lanes that share a row.
@@ -202,16 +203,17 @@ def lanes_per_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabi
   return max([d for d in range(wave, most + 1) if common % d == 0], key=lambda d: (loaded(d), d), default=most)
 
 def row_opts(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> list[Opt]:
-  """Return lanes along a range, each with the neighbours of one access, or with strided copies where no access is wide.
+  """Return lanes along a range, each with the neighbours of one access, or with strided ones where no access is wide.
 
-  There are copies only where they divide the range. The range may also have LONG times as many iterations, so that the
-  remainder is small.
+  There are repetitions only where they divide the range. The range may also have LONG times as many iterations, so that
+  the remainder is small.
   """
-  copies = neighbours(nest, r, lanes, capabilities)
-  if copies == 1:
-    copies = next((c for c in halved(most_copies(nest, r, capabilities)) if size_of(r) >= LONG * lanes * c), 1)
-  kind = OptOps.APART if capabilities.aligned and not rows_aligned(nest, r, copies) else OptOps.UPCAST
-  return [Opt(OptOps.LOCAL, r.arg[0], lanes)] + [Opt(kind, r.arg[0], copies)] * (copies > 1)
+  repetitions = neighbours(nest, r, lanes, capabilities)
+  if repetitions == 1:
+    possible = halved(most_repetitions(nest, r, capabilities))
+    repetitions = next((c for c in possible if size_of(r) >= LONG * lanes * c), 1)
+  kind = OptOps.APART if capabilities.aligned and not rows_aligned(nest, r, repetitions) else OptOps.UPCAST
+  return [Opt(OptOps.LOCAL, r.arg[0], lanes)] + [Opt(kind, r.arg[0], repetitions)] * (repetitions > 1)
 
 def rows_aligned(nest: Nest, r: UOp, elements: int) -> bool:
   """Is contiguous memory along a range aligned to this many elements, in each iteration of the other ranges?"""
@@ -220,9 +222,9 @@ def rows_aligned(nest: Nest, r: UOp, elements: int) -> bool:
 
 def neighbours(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> int:
   """Return the neighbouring iterations that a lane executes at once: those of one access, if that divides the range."""
-  return next((c for c in halved(most_copies(nest, r, capabilities)) if size_of(r) % (lanes * c) == 0), 1)
+  return next((c for c in halved(most_repetitions(nest, r, capabilities)) if size_of(r) % (lanes * c) == 0), 1)
 
-def most_copies(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
+def most_repetitions(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
   """Return the number of iterations of a range that one access can have."""
   return elements_along(nest, r, capabilities) if adjacent(nest, r) == len(nest.accesses) else 1
 
