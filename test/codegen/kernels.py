@@ -208,7 +208,7 @@ def gather(n: int, table: int, lanes: int = 8, dtype: DType = dtypes.int32) -> U
   return UOp.sink(out.index(g * lanes + v).store(a.index(at).load((at < table) & (at > -1)), g, v))
 
 def staged_matmul(m: int, n: int, k: int, lanes: int = 8) -> UOp:
-  """Return a product that copies a panel of k x lanes of b to local memory for each block of columns."""
+  """Return a product that copies a panel of k x lanes of b to shared memory for each block of columns."""
   out, a, b = UOp.param(0, dtypes.float32, m * n), UOp.param(1, dtypes.float32,
                                                              m * k), UOp.param(2, dtypes.float32, k * n)
   g, i, r = axis(n // lanes, 0, "GLOBAL"), axis(m // 2, 1), axis(k, 2, "REDUCE")

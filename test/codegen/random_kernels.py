@@ -1,7 +1,7 @@
 """Random kernels.
 
 `Generator`: input of the passes. It has loops, tiles and lanes of any size, indices with // and %, gates, nested
-reductions, local arrays, several outputs. `Nest`: input of the optimisation, with random choices for its loops.
+reductions, shared arrays, several outputs. `Nest`: input of the optimisation, with random choices for its loops.
 """
 from __future__ import annotations
 import random

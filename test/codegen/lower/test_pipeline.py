@@ -20,7 +20,7 @@ from tinyhw.uop.verify.verify import verify
 INT = dtypes.int32
 
 def staged(n: int = 4, in_place: bool = False, gated: bool = False, gathered: bool = False) -> UOp:
-  """Return out[lane] = sum over r of the element that lane 7 - lane has read of row r. Each row fills local memory
+  """Return out[lane] = sum over r of the element that lane 7 - lane has read of row r. Each row fills shared memory
   once."""
   out, a, index = UOp.param(0, F32, 8), UOp.param(1, F32, 8 * n), UOp.param(2, INT, n)
   lane, r = axis(8, 0, "LOCAL"), axis(n, 1, "REDUCE")

@@ -1,4 +1,5 @@
-"""Prefetching to local memory some iterations ahead: the new loop, equal results, and the loops that stay unchanged."""
+"""Prefetching to shared memory some iterations ahead: the new loop, equal results, and the loops that stay
+unchanged."""
 from __future__ import annotations
 from dataclasses import replace
 
@@ -133,7 +134,7 @@ def test_with_two_arrays_all_products_are_done_first() -> None:
 @pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
 @pytest.mark.parametrize("transposed", (False, True))
 def test_copies_of_an_iteration_differ_in_a_constant(arch: str, transposed: bool) -> None:
-  """Each operand has one address in memory, and at most two in local memory (the halves of the swizzle). The other
+  """Each operand has one address in memory, and at most two in shared memory (the halves of the swizzle). The other
   addresses are at constant distances."""
   capable = capabilities(arch)
   program = lower(optimize(product(4096, 4096, 4096, dtypes.float16, dtypes.float32, transposed), capable), capable,

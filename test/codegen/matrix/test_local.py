@@ -1,4 +1,4 @@
-"""The layout of products' operands in local memory, and their copies."""
+"""The layout of products' operands in shared memory, and their copies."""
 import math
 from dataclasses import replace
 

@@ -37,7 +37,7 @@ def amounts(opts: tuple[Opt, ...], *ops: OptOps) -> dict[int, int]:
   return found
 
 def check_limits(store: UOp, opts: tuple[Opt, ...], target: Capabilities) -> None:
-  """Check that opts name existing ranges, in amounts that fit into ranges, registers and local memory."""
+  """Check that opts name existing ranges, in amounts that fit into ranges, registers and shared memory."""
   ranges = {u.arg[0]: u for u in store.toposort() if u.op is Ops.RANGE}
   slots = {u.arg[0] for u in store.toposort() if u.op is Ops.PARAM}
   outputs = {r.arg[0] for r in ranges_of(store)}

@@ -61,7 +61,7 @@ def test_what_is_computed_twice_costs() -> None:
   sizes = (80, 4096, 256)
   assert cost(TileShape(1, 1, 4, 1, 1), sizes, 64, UNIT, CARD) > cost(TileShape(1, 1, 1, 4, 1), sizes, 64, UNIT, CARD)
 
-# A unit that reads local memory itself
+# A unit that reads shared memory itself
 
 HOPPER = capabilities("sm_90")
 

@@ -72,7 +72,7 @@ def test_rows_of_a_tile_and_rows_that_are_overwritten_keep_nothing() -> None:
   assert counted(done, Ops.DEFINE_LOCAL) == 0
 
 def test_terms_are_kept_with_windows_and_panels() -> None:
-  """Local arrays have different numbers."""
+  """Shared arrays have different numbers."""
   kernel = softmax(3, 24)
   done = with_opts(kernel, (Opt(OptOps.KEEP, 2, 1), Opt(OptOps.STAGE, 1)))
   assert counted(done, Ops.DEFINE_LOCAL) == 1 and counted(done, Ops.STAGE) >= 1

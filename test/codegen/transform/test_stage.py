@@ -1,4 +1,4 @@
-"""Local arrays: filled once for each point of the outer loops, with gates applied, for every kind of range."""
+"""Shared arrays: filled once for each point of the outer loops, with gates applied, for every kind of range."""
 import pytest
 
 from test.codegen.kernels import ALL_TARGETS, AVX2, axis, check, count, staged_matmul

@@ -69,7 +69,7 @@ def test_staged_loads_change_no_result(seed: int) -> None:
                                  "reduction")
 
 def _outside_of_stages(reduce: UOp) -> list[UOp]:
-  """Return the nodes below a REDUCE that read buffers of the kernel, except those that fill local arrays."""
+  """Return the nodes below a REDUCE that read buffers of the kernel, except those that fill shared arrays."""
   found, stack = [], [reduce]
   while stack:
     u = stack.pop()

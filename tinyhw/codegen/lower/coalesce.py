@@ -5,7 +5,7 @@ Copies of a body (UPCAST, UNROLL) access `i + 0`, `i + 1`, … of one buffer: th
 run of such accesses under one gate, at most `vector_bytes` long, becomes one access. A LOAD gives a vector, of which
 each copy takes an element. A STORE takes a VECTORIZE. The length of a run is a power of two.
 
-Local memory requires addresses that are multiples of the access size. The factors of the index must prove that. Other
+Shared memory requires addresses that are multiples of the access size. The factors of the index must prove that. Other
 memory accepts any multiple of an element, unless `Capabilities.aligned` requires the same. Stores of a SINK or GROUP
 may run over their ranges in any order (docs/design/uop.md), and loads come before them.
 
@@ -47,7 +47,7 @@ Sums = dict[UOp, tuple[frozenset[tuple[UOp, int]], int, int]]
 def access_of(u: UOp, sums: Sums, aligned: bool = False, truths: bool = False) -> ElementAccess | None:
   """Return the access of a LOAD or STORE of one element; None if it cannot be part of a run.
 
-  sums: known sums, which copies of a body share. aligned: all memory requires multiples, not only local memory.
+  sums: known sums, which copies of a body share. aligned: all memory requires multiples, not only shared memory.
   truths: coalesce bools too.
   """
   buffer, i = u.src[0].src

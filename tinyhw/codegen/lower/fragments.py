@@ -1,4 +1,4 @@
-"""Load two fragments of an operand at once, for targets whose lanes load blocks of local memory together (FRAGMENT,
+"""Load two fragments of an operand at once, for targets whose lanes load blocks of shared memory together (FRAGMENT,
 docs/design/program.md).
 
 A FRAGMENT of two blocks takes the addresses of their rows from the first half of the lanes. The other half has the same

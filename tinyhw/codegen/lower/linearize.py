@@ -4,7 +4,7 @@ Input: a graph of STOREs and REDUCEs (here: statements) over loops. Output: node
 
 A statement has loops around it, which it depends on, and loops of its own, which it runs over. `build` fills one block:
 the body of a loop, or the whole kernel. It collects the statements that can be done here. These are the given ones, and
-below them all REDUCEs and fillings of local arrays whose outer loops are open. It takes those that wait for no other.
+below them all REDUCEs and fillings of shared arrays whose outer loops are open. It takes those that wait for no other.
 Statements with the same next loop share it. So the maximum and the sum of a softmax get two loops, since the sum needs
 the maximum, and the accumulators of a tile get one.
 
@@ -45,7 +45,7 @@ class EmittedBlock:
 class Statement:
   """A STORE or REDUCE: its number (a bit), the statements below it, its loops outermost first.
 
-  `fills`: it writes a local array.
+  `fills`: it writes a shared array.
   """
   __slots__ = ("node", "bit", "below", "ranges", "free", "fills")
 
@@ -244,7 +244,7 @@ class Linearizer:
       block.uops.append(new)
 
   def _load_first(self, block: EmittedBlock, fills: list[UOp]) -> None:
-    """Emit the loads for the stores that fill local memory, so that all are in flight before the first wait.
+    """Emit the loads for the stores that fill shared memory, so that all are in flight before the first wait.
 
     Loads with the same gate are adjacent, so that few gates are live at a time.
     """
@@ -294,7 +294,7 @@ class Linearizer:
     return at.emitted[node]
 
   def _made(self, node: UOp, src: tuple[UOp, ...], at: EmittedBlock) -> UOp:
-    """Append a node over its emitted sources. A variable is itself; a local array that was filled is the array."""
+    """Append a node over its emitted sources. A variable is itself; a shared array that was filled is the array."""
     op = node.op
     if op is Ops.ACC: return self.variables[node.arg[:2]]
     if op is Ops.AFTER: return src[0]
@@ -308,7 +308,7 @@ class Linearizer:
     return new
 
 def linearize(sink: UOp, lanes: bool) -> list[UOp]:
-  """Return the kernel's nodes in execution order; arguments and local arrays come first."""
+  """Return the kernel's nodes in execution order; arguments and shared arrays come first."""
   uops = Linearizer(sink, lanes).run()
   first = [u for u in uops if u.op in _ARGUMENTS]
   return first + [u for u in uops if u.op not in _ARGUMENTS]

@@ -1,9 +1,10 @@
 """Prefetch the operands that the next iteration stages while this one computes, for targets whose lanes are threads.
 
-A loop that fills local memory waits for memory in each iteration: loads, stores to local memory, a barrier, products.
-Here each load of such a loop becomes a variable. It starts with the load of the first iteration. After the barrier the
-loop loads for the next iteration (the last one repeats its loads), and the products run meanwhile. Only loads of
-buffers that the kernel does not write move, with all nodes of their addresses and gates.
+This is software pipelining through registers. A loop that fills shared memory waits for memory in each iteration:
+loads, stores to shared memory, a barrier, products. Here each load of such a loop becomes a variable. It starts with
+the load of the first iteration. After the barrier the loop loads for the next iteration (the last one repeats its
+loads), and the products run meanwhile. Only loads of buffers that the kernel does not write move, with all nodes of
+their addresses and gates.
 
 Input and output are the uops of a Program, in order; they compute the same. Cost: a few walks for each such loop.
 """
@@ -16,8 +17,8 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
-SIGNALS_BYTES = 64  # of local memory, for the signals that count boxes (prefetch.py)
-WORKGROUPS = 2   # that should fit into local memory: one computes while the other one waits
+SIGNALS_BYTES = 64  # of shared memory, for the signals that count boxes (prefetch.py)
+WORKGROUPS = 2   # that should fit into shared memory: one computes while the other one waits
 MOST_BYTES = 256  # of a lane's variables; more would take registers from the sums
 
 class Body(NamedTuple):
@@ -38,10 +39,10 @@ def pipeline(uops: list[UOp], written: frozenset[int]) -> list[UOp]:
   return uops
 
 def bodies_of(uops: list[UOp]) -> list[Body]:
-  """Return the loops with at least two iterations that fill local memory before any loop inside of them."""
+  """Return the loops with at least two iterations that fill shared memory before any loop inside of them."""
   found: list[Body] = []
   opened: list[int] = []
-  filling = False      # has local memory been written since the innermost loop was opened?
+  filling = False      # has shared memory been written since the innermost loop was opened?
   for at, u in enumerate(uops):
     if u.op in _OPENING or u.op in _CLOSING:
       if u.op in _OPENING: opened.append(at)

@@ -1,17 +1,17 @@
-"""Fill local memory by asynchronous copies, several iterations ahead, for targets with such copies
+"""Fill shared memory by asynchronous copies, several iterations ahead, for targets with such copies
 (`Capabilities.copies`).
 
-The pass takes a loop that fills local memory with unchanged elements of memory, meets a barrier, and then computes. The
-loop becomes:
+The pass takes a loop that fills shared memory with unchanged elements of memory, meets a barrier, and then computes.
+The loop becomes:
 
     start the first stages - 1 fillings, each as a group of copies (in a loop of their own, if they are several)
     for each iteration: wait for the oldest group; barrier; start the filling of iteration + stages - 1; compute
 
-There are `stages` copies of each array (multiple buffering). Iteration i uses copy i % stages. One barrier in an
-iteration is enough. After it every lane's part of the filling has arrived, and every lane is done with the array that
-is filled next. No copy is in flight after the last iteration: copies for iterations past the end have a closed gate,
-and their groups are empty. Two kinds of loops are left to pipeline.py: those that compute the stored values, and those
-whose elements are too small for a copy.
+There are `stages` copies of each array: two are double buffering, four hide more latency. Iteration i uses copy i %
+stages. One barrier in an iteration is enough. After it every lane's part of the filling has arrived, and every lane is
+done with the array that is filled next. No copy is in flight after the last iteration: copies for iterations past the
+end have a closed gate, and their groups are empty. Two kinds of loops are left to pipeline.py: those that compute the
+stored values, and those whose elements are too small for a copy.
 
 A matrix unit that reads the arrays itself (PANEL) may continue the products of an iteration in the next one. The copies
 therefore start one iteration later, into the array of the iteration before the last one. The loop waits for the
@@ -42,9 +42,9 @@ from tinyhw.uop.ops import UOp
 STAGES = (4, 2)  # numbers of arrays, best first: powers of two, so that an iteration's array is a mask of its number
 
 class Fill(NamedTuple):
-  """A STORE of a body to local memory.
+  """A STORE of a body to shared memory.
 
-  `goal`: the index in local memory. `place`: the index in memory, or the BOX, that is copied there.
+  `goal`: the index in shared memory. `place`: the index in memory, or the BOX, that is copied there.
   `gate`: the condition of the copy; None if all lanes copy. `load`: the load of elements that lanes carry in registers.
   `padded`: zeros are stored where the gate is closed.
   """
@@ -66,7 +66,7 @@ class Fill(NamedTuple):
     return int(self.place.arg.count) if self.place.op is Ops.BOX else self.store.src[1].dtype.count
 
 def prefetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
-  """Return the uops with local memory filled ahead of time. written: slots of buffers.
+  """Return the uops with shared memory filled ahead of time. written: slots of buffers.
 
   Raises CompileError for boxes that cannot be copied ahead.
   """
@@ -122,7 +122,7 @@ def in_panels(uops: list[UOp], fills: list[Fill]) -> bool:
 def stages_of(counter: UOp, fills: list[Fill], local_bytes: int, workgroups: int) -> int:
   """Return how many arrays of each kind fit, at most as many as there are iterations; 0 if none.
 
-  workgroups: the number that should fit into local memory together.
+  workgroups: the number that should fit into shared memory together.
   """
   arrays = {fill.goal.src[0] for fill in fills}
   size = sum(u.arg[1] * u.dtype.itemsize for u in arrays)
@@ -236,11 +236,11 @@ def awaited(left: int, late: bool, going: int) -> int | tuple[int, int]:
 # ***** signals *****
 
 def signals_of(uops: list[UOp], stages: int) -> UOp:
-  """Return the signals of a loop, in local memory of their own."""
+  """Return the signals of a loop, in shared memory of their own."""
   return UOp(Ops.DEFINE_LOCAL, dtypes.uint64, (), (1 + max(u.arg[0] for u in uops if u.op is Ops.DEFINE_LOCAL), stages))
 
 def with_signals(uops: list[UOp], signals: UOp | None) -> list[UOp]:
-  """Return the uops with one more local array, after the others, whose addresses then do not change."""
+  """Return the uops with one more shared array, after the others, whose addresses then do not change."""
   if signals is None: return uops
   last = 1 + max(at for at, u in enumerate(uops) if u.op is Ops.DEFINE_LOCAL)
   return [*uops[:last], signals, *uops[last:]]

@@ -1,12 +1,12 @@
-"""Stage the operands of a product in local memory, where the matrix unit gets them.
+"""Stage the operands of a product in shared memory, where the matrix unit gets them.
 
 All lanes of the workgroup copy the part of each operand that its waves need until the next barrier. They copy blocks
-that are contiguous in memory. In local memory the steps of the sum are adjacent, whatever the order in memory is. A
+that are contiguous in memory. In shared memory the steps of the sum are adjacent, whatever the order in memory is. A
 lane therefore loads its share of an operand in wide pieces (`share`).
 
-Where lanes load operands together (`Matrix.fragments`), local memory keeps the order of memory, so that whole pieces
-can be copied unchanged (prefetch.py). This also holds where the unit reads local memory itself (`Matrix.panels`). Local
-memory then has panels (swizzled blocks), which a target may also fill by bulk tensor copies (bulk_copies.py).
+Where lanes load operands together (`Matrix.fragments`), shared memory keeps the order of memory, so that whole pieces
+can be copied unchanged (prefetch.py). This also holds where the unit reads shared memory itself (`Matrix.panels`).
+Shared memory then has panels (swizzled blocks), which a target may also fill by bulk copies (bulk_copies.py).
 """
 from __future__ import annotations
 import math
@@ -23,17 +23,17 @@ from tinyhw.uop.matrix import BLOCK_ROWS, LINE_BYTES, LINES, PIECE_BYTES, WORD_B
 from tinyhw.uop.ops import UOp
 
 weakint = dtypes.weakint
-# of memory that adjacent lanes read; longer segments would cause bank conflicts in the stores to local memory
+# of memory that adjacent lanes read; longer segments would cause bank conflicts in the stores to shared memory
 SEGMENT_BYTES = 32
-LOCAL_BYTES = 128     # that local memory delivers at once
+LOCAL_BYTES = 128     # that shared memory delivers at once
 MOST_ROUNDS = 8       # blocks of a lane that are all in flight at once, in whole pieces
 MOST_NARROW_ROUNDS = 64  # the same in narrower pieces
 NEIGHBOURS = 32       # adjacent lanes that copy narrow pieces of a row
-RANGES = 3            # new ones for a local array
+RANGES = 3            # new ones for a shared array
 
 def share(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, axis: str, wave: UOp, matrix: Matrix,
           layout: Layout | None, fresh: int, stage: int) -> UOp:
-  """Load a lane's elements of an operand from local memory. The operand has rows or columns (mn_range, axis)."""
+  """Load a lane's elements of an operand from shared memory. The operand has rows or columns (mn_range, axis)."""
   assert layout is not None, "only panels are none of a lane's"
   if matrix.fragments: return fragment(x, tile, mn_range, axis, wave, matrix, layout, fresh, stage)
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
@@ -56,7 +56,7 @@ def share(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, axis: str, wave: 
   return UOp(Ops.VECTORIZE, dtype, tuple([UOp(Ops.LOAD, x.dtype, (p,)) for p in places]))
 
 class Array(NamedTuple):
-  """The layout of an operand in local memory.
+  """The layout of an operand in shared memory.
 
   Rows (or columns) begin `pitch` elements apart, in the order of `digits` (packed_place). transposed: steps begin
   `pitch` elements apart, and the rows of a step are adjacent.
@@ -103,13 +103,13 @@ def panels(x: UOp, y: UOp, tile: WorkgroupTile, wave: UOp, fresh: int, stage: in
   return a, b
 
 def tensor_in(x: UOp, tile: WorkgroupTile, mn_range: ProductRange) -> OperandTensor | None:
-  """Return an operand as a tensor, of which local memory gets boxes."""
+  """Return an operand as a tensor, of which shared memory gets boxes."""
   along, line = (mn_range, tile.step) if lies_along_rows(x, tile, mn_range) else (tile.step, mn_range)
   return tensor_of(x, weights(along.parts), weights(line.parts)) if line.size <= MOST_LINES else None
 
 def panel(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, wave: UOp, fresh: int, stage: int,
           tensor: OperandTensor | None) -> UOp:
-  """Return an operand as a PANEL. Local memory is contiguous as memory is, along the steps or along the rows (or
+  """Return an operand as a PANEL. Shared memory is contiguous as memory is, along the steps or along the rows (or
   columns)."""
   transposed = lies_along_rows(x, tile, mn_range)
   _, cut = pieces_of(x, tile, mn_range, workgroup_of(tile, wave), True)
@@ -121,7 +121,7 @@ def panel(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, wave: UOp, fresh:
   return UOp(Ops.PANEL, x.dtype, (UOp(Ops.INDEX, x.dtype, (local, array.begin(row, step))),), array.panels)
 
 def bulk_copied(tensor: OperandTensor, tile: WorkgroupTile, wave: UOp, array: PanelArray, size: int, stage: int) -> UOp:
-  """Return a local array of panels, each filled by one BOX."""
+  """Return a shared array of panels, each filled by one BOX."""
   local = UOp(Ops.DEFINE_LOCAL, tensor.buffer.dtype, (), (stage, size))
   lanes, lines = tuple(wave if r is tile.columns else r for r in tile.lanes), array.panels.lines
   places = [UOp(Ops.INDEX, local.dtype, (local, number(at))) for at in range(0, size, lines * array.length)]
@@ -226,11 +226,11 @@ class Pieces(NamedTuple):
 
 def pieces_of(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, workgroup: int,
               transposes: bool) -> tuple[bool, Pieces]:
-  """Return whether local memory has an operand along its rows (or columns), and the blocks of the copy.
+  """Return whether shared memory has an operand along its rows (or columns), and the blocks of the copy.
 
   transposes: whether it may have it along its rows.
 
-  Blocks are pieces that are contiguous in memory. Local memory may need contiguous steps where memory is contiguous
+  Blocks are pieces that are contiguous in memory. Shared memory may need contiguous steps where memory is contiguous
   along the rows. A block then also has several steps, which it transposes.
 
   Memory may have no pieces that a lane can load at once: because of an odd shift, a gate for each element, or a stride.
@@ -308,9 +308,9 @@ def has_bank_conflicts(layout: Layout, axis: str, size: int) -> bool:
   return places != set(range(len(places)))
 
 def packed_place(row: UOp, digits: tuple[tuple[int, int], ...]) -> UOp:
-  """Return the position of a row (or column) in local memory.
+  """Return the position of a row (or column) in shared memory.
 
-  digits: of its number within a matrix, as lanes have them. Local memory has rows in the order of these digits.
+  digits: of its number within a matrix, as lanes have them. Shared memory has rows in the order of these digits.
   """
   if not digits: return row
   size = math.prod(radix for radix, _ in digits)
@@ -322,7 +322,7 @@ def packed_place(row: UOp, digits: tuple[tuple[int, int], ...]) -> UOp:
 
 def staged(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, wave: UOp, array: Array | PanelArray, cut: Pieces,
            fresh: int, stage: int) -> UOp:
-  """Return a local array of an operand, filled by copies of all lanes, in `rounds` rounds.
+  """Return a shared array of an operand, filled by copies of all lanes, in `rounds` rounds.
 
   Each row is padded by some elements, so that lanes that read adjacent rows use different banks.
   """
@@ -363,10 +363,10 @@ def gated(value: UOp, gate: UOp) -> UOp:
   return new[value]
 
 def vector_copies(value: UOp, place: UOp, r: UOp) -> list[tuple[UOp, UOp]]:
-  """Return the copy of all points of a range as a few vectors and their positions in local memory.
+  """Return the copy of all points of a range as a few vectors and their positions in shared memory.
 
-  The range must be contiguous in memory and in local memory, at multiples of the access size. Otherwise return nothing:
-  `coalesce` may find more.
+  The range must be contiguous in memory and in shared memory, at multiples of the access size. Otherwise return
+  nothing: `coalesce` may find more.
   """
   length = int(r.src[0].arg)
   if length == 1 or value.op is not Ops.LOAD or len(value.src) > 1: return []

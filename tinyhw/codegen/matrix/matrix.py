@@ -1,4 +1,4 @@
-"""Compute a tile of a sum of products on the matrix unit, with its operands staged in local memory (matrix/local.py).
+"""Compute a tile of a sum of products on the matrix unit, with its operands staged in shared memory (matrix/local.py).
 
 `use_matrix` turns all of a tile's products into MMAs. The unit's layout maps a lane and an element to a row and a
 column. Parts outside of the tile have been peeled before and stay as they are.
@@ -107,7 +107,7 @@ def unit_of(reduction: UOp, tile: WorkgroupTile, matrices: tuple[Matrix, ...]) -
 def product(u: UOp, tile: WorkgroupTile, matrix: Matrix, wave: UOp, fresh: int, stage: int) -> UOp:
   """Return the matrix of sums, of which each lane has its vector.
 
-  fresh: ids for 2 * RANGES ranges. stage: ids for two local arrays.
+  fresh: ids for 2 * RANGES ranges. stage: ids for two shared arrays.
   """
   x, y = factors(u, matrix) or u.src[0].src
   if tile.rows not in x.ranges: x, y = y, x

@@ -30,7 +30,7 @@ class WorkgroupTile(NamedTuple):
 
   `row`, `column`: parts of the result's rows and columns (waves, matrices of a wave, within a matrix).
   `step`: parts of the sum (loops, copies, within a matrix). `lanes`: all LOCAL ranges.
-  `bulk`: both operands are copied as bulk tensor copies, if both are tensors.
+  `bulk`: both operands are copied as bulk copies, if both are tensors.
   `aligned`: memory is accessed only at multiples of the access size.
   """
   row: ProductRange

@@ -6,7 +6,7 @@ reduction ranges into one k range. Each old range is a digit of the new one. Ran
 output (a batch) stay.
 
 The k range is padded to a multiple of the unit's steps. In the padding operands are 0, and memory is not touched.
-Divisions cost little: operands are staged in local memory once for many products (matrix.py).
+Divisions cost little: operands are staged in shared memory once for many products (matrix.py).
 """
 from __future__ import annotations
 import itertools

@@ -184,7 +184,7 @@ def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
   return tuple(opts)
 
 def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Return the opts with KEEP for rows whose functions of elements are needed twice, while local memory has room.
+  """Return the opts with KEEP for rows whose functions of elements are needed twice, while shared memory has room.
 
   Registers keep the values of loops that are fully unrolled. A row of less than two registers is not kept: its vectors
   overlap, and a load of parts of two stores waits for both.

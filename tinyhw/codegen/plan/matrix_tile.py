@@ -1,16 +1,16 @@
 """Choose the shape of a product that a wave and a workgroup compute with the matrix unit, as Opts for matrix.py.
 
 A wave has `tiles_m` by `tiles_n` matrices of the result in registers, so that one load of an operand serves several
-products. `warps_m` by `warps_n` waves share the operands that they stage in local memory. They stage `steps_k` steps
+products. `warps_m` by `warps_n` waves share the operands that they stage in shared memory. They stage `steps_k` steps
 of the unit between two barriers.
 
-All shapes that fit into registers and local memory get a cost in bytes of local memory. It counts the loads of a wave,
-the bytes that it stages, and its products at PRODUCTS_PER_BYTE. It includes elements that are computed twice where a
-shape does not divide the sizes. Fewer waves than the card runs at once take as long as that many. Cost: a hundred
-candidates.
+All shapes that fit into registers and shared memory get a cost in bytes of shared memory. It counts the loads of a
+wave, the bytes that it stages, and its products at PRODUCTS_PER_BYTE. It includes elements that are computed twice
+where a shape does not divide the sizes. Fewer waves than the card runs at once take as long as that many. Cost: a
+hundred candidates.
 
-A unit that reads its operands from local memory (`Matrix.panels`) overlaps all this work. The slowest of three
-resources counts then: the products, local memory, and the caches between it and memory. Each is counted for the whole
+A unit that reads its operands from shared memory (`Matrix.panels`) overlaps all this work. The slowest of three
+resources counts then: the products, shared memory, and the caches between it and memory. Each is counted for the whole
 workgroup by the rates in `Capabilities`.
 """
 from __future__ import annotations
@@ -30,7 +30,7 @@ WAVES = (1, 2)             # of a workgroup along each operand
 GROUPS = (1, 2, 3, 4)      # of waves that compute a matrix of panels together, along the rows
 MATRICES = (1, 2, 4, 8)    # of a wave along each operand; 8 of them only
 MOST_OF_EIGHT = 64         # where they have no more rows or columns than this together
-PRODUCTS_PER_BYTE = 8      # that a matrix unit computes while local memory gives it a byte: 2 to 8 on real ones
+PRODUCTS_PER_BYTE = 8      # that a matrix unit computes while shared memory gives it a byte: 2 to 8 on real ones
 BARRIER_BYTES = 4096       # cost to a wave of waiting for staged values
 # registers of a lane for an element that is loaded alone, in bytes: it also has an address and a gate of its own
 SINGLE_BYTES = 12
@@ -52,7 +52,7 @@ class TileShape(NamedTuple):
   def columns(self, matrix: Matrix) -> int: return self.warps_n * self.tiles_n * matrix.n
 
 class Choice(NamedTuple):
-  """Opts and their cost for a step of the sum. bulk: operands are copied as bulk tensor copies."""
+  """Opts and their cost for a step of the sum. bulk: operands are copied as bulk copies."""
   opts: tuple[Opt, ...]
   cost: float
   bulk: bool = False
@@ -64,7 +64,7 @@ def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capa
   others: the number of such products that the kernel computes.
   exact: nothing may be computed twice, since the kernel reads the buffer that it overwrites. Return None then if no
   shape divides the sizes.
-  bulk: operands are copied as bulk tensor copies. loaded: see Loaded.
+  bulk: operands are copied as bulk copies. loaded: see Loaded.
   accesses: for panels, the number of accesses that copy a 16-byte piece of operand A and of operand B.
   """
   sizes = size_of(m), size_of(n), size_of(k)
@@ -102,7 +102,7 @@ def in_order(opts: tuple[Opt, ...], sizes: dict[int, int], capabilities: Capabil
 
 def fits(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, bulk: bool = False,
          loaded: Loaded = None, accesses: tuple[int, int] = (1, 1)) -> bool:
-  """Is the shape no larger than the product, and does it fit into registers and local memory?"""
+  """Is the shape no larger than the product, and does it fit into registers and shared memory?"""
   m, n, k = sizes
   if matrix.panels: return fits_in_panels(s, sizes, matrix, capabilities, bulk, accesses)
   if s.tiles_m == 8 and s.tiles_m * matrix.m > MOST_OF_EIGHT or s.tiles_n == 8 and s.tiles_n * matrix.n > MOST_OF_EIGHT:
@@ -116,7 +116,7 @@ def fits(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, capabilities
 
 def fits_in_panels(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, bulk: bool,
                    accesses: tuple[int, int]) -> bool:
-  """The same for a unit that reads local memory. The copies must also be able to run ahead (prefetch.py)."""
+  """The same for a unit that reads shared memory. The copies must also be able to run ahead (prefetch.py)."""
   steps = s.steps_k * matrix.k
   if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or ARRAYS * steps > sizes[2]:
     return False
@@ -136,12 +136,12 @@ def fits_in_panels(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, ca
 # of a sum of products of panels: a longer sum has one variable for a block and one for all blocks (blocks.py)
 LONG_STEPS = 32768
 CARRYING = 4    # of OTHER_REGISTERS: those that a lane with pieces in registers does without
-LEAST_COPY = 4  # bytes of the smallest asynchronous copy to local memory
+LEAST_COPY = 4  # bytes of the smallest asynchronous copy to shared memory
 CARRY_BYTES = 3072  # cost of a narrow piece that a lane carries in registers; it waits for its dependences: 24 cycles
 # the same for a piece that is copied; other instructions wait for the register of its address: 40 cycles
 COPY_BYTES = 5120
 UNALIGNED = 1.5  # bytes that the caches deliver for a byte that lanes carry: segments begin inside of their sectors
-PADDING = 8     # elements between rows in local memory, at most
+PADDING = 8     # elements between rows in shared memory, at most
 ARRAYS = 4      # of each operand where they are copied some iterations ahead (prefetch.py)
 UNIT_WAVES = 8  # that should be resident together then: two for each SIMD of a unit
 
@@ -178,7 +178,7 @@ def registers(s: TileShape, matrix: Matrix, loaded: Loaded = None, variables: in
 def elements(layout: Layout | None) -> int: return 0 if layout is None else layout.count
 
 def cost(s: TileShape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities) -> float:
-  """Return the cost of the whole product, in bytes of local memory of one wave at a time."""
+  """Return the cost of the whole product, in bytes of shared memory of one wave at a time."""
   groups = others * -(-sizes[0] // s.rows(matrix)) * -(-sizes[1] // s.columns(matrix))
   waves, size = s.warps_m * s.warps_n, matrix.operand.itemsize
   loaded = (s.tiles_m * elements(matrix.a) + s.tiles_n * elements(matrix.b)) * matrix.lanes * size
@@ -188,7 +188,7 @@ def cost(s: TileShape, sizes: tuple[int, int, int], others: int, matrix: Matrix,
 
 def panels_cost(s: TileShape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities,
                 accesses: tuple[int, int]) -> float:
-  """The same for a unit that reads local memory."""
+  """The same for a unit that reads shared memory."""
   groups = others * -(-sizes[0] // s.rows(matrix)) * -(-sizes[1] // s.columns(matrix))
   size, matrices = matrix.operand.itemsize, s.warps_m * s.warps_n * s.tiles_m * s.tiles_n
   copied = staged(s, matrix) * matrix.k * size

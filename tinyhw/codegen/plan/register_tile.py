@@ -74,7 +74,7 @@ class Way(NamedTuple):
   """A way to read an operand.
 
   load: cost of a copy of the body, in loads.
-  fill: cost of copying the operand to local memory, in loads for one iteration of the innermost loop. It is multiplied
+  fill: cost of copying the operand to shared memory, in loads for one iteration of the innermost loop. It is multiplied
   by the tile's repetitions along `within`, and for a panel by the tile's repetitions of the operand.
   opt: None where nothing is staged.
   """
@@ -124,7 +124,7 @@ class ReductionLoad:
     return share
 
   def _windows(self, body: UOp) -> list[Window]:
-    """Return the windows that fit into half of local memory. The window that closes fewest loops comes first."""
+    """Return the windows that fit into half of shared memory. The window that closes fewest loops comes first."""
     whole = window_of(self.access, body, self.nest.ranges, self.reduce_ranges)
     if whole is None: return []
     self.pairs = whole.pairs
@@ -186,14 +186,14 @@ class ReductionLoad:
     return n
 
   def panel_bytes(self, tile: dict[UOp, int]) -> int:
-    """Return the bytes of local memory of a panel."""
+    """Return the bytes of shared memory of a panel."""
     size = self.lanes * self.itemsize * self.elements_read(tile)
     for r in self.reduce_ranges:
       if r in self.ranges: size *= size_of(r)
     return size
 
   def window_bytes(self, window: Window, tile: dict[UOp, int]) -> int:
-    """Return the bytes of local memory of a window, with the tile's repetitions that it does not close."""
+    """Return the bytes of shared memory of a window, with the tile's repetitions that it does not close."""
     size, outside = self.sizes[window]
     for r, n in tile.items():
       if r in outside: size *= n
@@ -398,10 +398,10 @@ def unroll_reduction(t: RegisterTile, model: CostModel) -> list[Opt]:
   while wanted > 1 and size_of(last) < wanted * lanes * 2: wanted //= 2
   return [Opt(OptOps.UPCAST, last.arg[0], wanted)] if wanted > 1 else []
 
-# ***** local memory *****
+# ***** shared memory *****
 
 def stage(model: CostModel, t: RegisterTile) -> list[Opt]:
-  """Return opts for the chosen copies to local memory, and for a grid that makes them worth their cost."""
+  """Return opts for the chosen copies to shared memory, and for a grid that makes them worth their cost."""
   if is_reduce(t.vector): return []
   ways = [(o, o.cheapest(o.ways(t.vector), t.repetitions)[1]) for o in model.loads]
   opts = list(dict.fromkeys(way.opt for _, way in ways if way.opt is not None))

@@ -190,7 +190,7 @@ def lanes_per_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabi
   It is the divisor of the row's ranges with which a wave loads most bytes at once, since each iteration waits for
   memory. It is at most two waves, as each lane folds the results of all at the end. Where rows are few it may be more,
   and then the bytes that all of them load at once count. It is one wave if a wave loads a row at once and its lanes
-  exchange their results without local memory.
+  exchange their results without shared memory.
   """
   wave, few = capabilities.lanes, rows * 2 < capabilities.threads
   most = wave * (WAVES if few else 2)
@@ -243,8 +243,8 @@ def lanes_along(n: int, wave: int) -> int:
 def products(nest: Nest, capabilities: Capabilities) -> list[tuple[Opt, ...]]:
   """Return opts for the matrix unit, cheapest first.
 
-  These are the opts for the first shape that fits the product. For units that read local memory there are opts with
-  copies by lanes and with bulk tensor copies. Of equal costs the copies by lanes come first. Bulk tensor copies win
+  These are the opts for the first shape that fits the product. For units that read shared memory there are opts with
+  copies by lanes and with bulk copies. Of equal costs the copies by lanes come first. Bulk copies win
   where lanes cannot copy whole pieces.
   """
   choices: list[Choice] = []
@@ -259,7 +259,7 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, bulk: bool =
   """Return opts for the matrix unit, if the only reduction is a product of operands A and B.
 
   Operand A has the rows, operand B has the columns, and both have the summed range. bulk: they are copied as bulk
-  tensor copies.
+  copies.
   """
   if len(nest.reduces) != 1 or not all(r in nest.reduces[0].ranges for r in nest.ranges): return None
   pair = factors(nest.reduces[0], matrix)

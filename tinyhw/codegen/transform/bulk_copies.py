@@ -1,9 +1,9 @@
-"""Find the tensor of an operand of a product, for targets with bulk tensor copies (`Capabilities.boxes`, uop/boxes.py).
+"""Find the tensor of an operand of a product, for targets with bulk copies (`Capabilities.boxes`, uop/boxes.py).
 
-An operand is a load at `along + stride * line + rest`, of two positions: the position in a line of local memory, and
-the number of the line. These two are the axes of the tensor. Other terms of the index are added to one of the two
-coordinates: multiples of the stride to the line, the others to the position. So several matrices, one after the other
-or next to each other, are one tensor.
+A bulk copy moves a box of a tensor (BOX) to shared memory by one instruction. An operand is a load at `along + stride *
+line + rest`, of two positions: the position in a line of shared memory, and the number of the line. These two are the
+axes of the tensor. Other terms of the index are added to one of the two coordinates: multiples of the stride to the
+line, the others to the position. So several matrices, one after the other or next to each other, are one tensor.
 
 There is no tensor if coordinates would leave a line of memory. A gate that limits one of the coordinates is the end of
 the tensor. There is no tensor with any other gate.

@@ -1,8 +1,8 @@
-"""Keep values of a reduction that the kernel needs again in local memory, instead of computing them twice.
+"""Keep values of a reduction that the kernel needs again in shared memory, instead of computing them twice.
 
 A softmax folds exp(x[k] - max) over k, and then divides exp(x[j] - max) by that sum. These are the same values, by
 another range of the same size. Where registers hold a whole row, they are the same nodes once loops are unrolled. A
-longer row would compute its exponentials twice. Here a loop before the sum stores them to a local array,
+longer row would compute its exponentials twice. Here a loop before the sum stores them to a shared array,
 AFTER(DEFINE_LOCAL, STORE(...)), and both users read them from there.
 
 Opt(KEEP, axis, copies) does that for the reduction over the range `axis`. The loop that fills the array has the lanes
@@ -77,7 +77,7 @@ def _moved(nodes: dict[UOp, None], r: UOp, p: UOp) -> dict[UOp, UOp | None]:
   return new
 
 def keep_terms(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...]]:
-  """Return the kernel under KEEP opts, and the opts of the loops that fill local arrays.
+  """Return the kernel under KEEP opts, and the opts of the loops that fill shared arrays.
 
   A value that depends on a range with a tile is not kept, as each row of the tile would have its own.
   """
@@ -100,7 +100,7 @@ def keep_terms(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...]]:
   return sink, tuple(filling)
 
 def _kept(term: ReusedValue, fresh: int, array: int) -> UOp:
-  """Return a local array after the loop that fills it. fresh: the id of its range."""
+  """Return a shared array after the loop that fills it. fresh: the id of its range."""
   k = UOp(Ops.RANGE, dtypes.weakint, term.range.src, (fresh, AxisType.STAGE))
   local = UOp(Ops.DEFINE_LOCAL, term.value.dtype, (), (array, size_of(k)))
   store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, local.dtype, (local, k)), substitute(term.value, {term.range: k}),

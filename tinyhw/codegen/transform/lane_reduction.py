@@ -7,11 +7,12 @@ lane then has the whole result. A store that does not run over lanes is done by 
 reductions and a store over lanes, as in a softmax, run one after the other over the same lanes: their LOCAL ranges
 become one range.
 
-Lanes share their results in local memory: a STAGE of them, over all lanes, and a REDUCE that reads it. With many lanes,
-each lane first folds a group of results, and a second STAGE holds the groups. A hundred additions become about twenty.
+Lanes share their results in shared memory: a STAGE of them, over all lanes, and a REDUCE that reads it. With many
+lanes, each lane first folds a group of results, and a second STAGE holds the groups. A hundred additions become about
+twenty.
 
 Lanes of a wave may read each other's registers (`Capabilities.exchanges`). They fold in pairs: each with the lane at a
-distance of half a wave, then a quarter, and so on. Five EXCHANGEs are enough for 32 lanes, without local memory or a
+distance of half a wave, then a quarter, and so on. Five EXCHANGEs are enough for 32 lanes, without shared memory or a
 barrier. EXCHANGEs wait for each other, though. So where several waves share a reduction, each wave leaves LEFT results
 in adjacent lanes, which go through one STAGE. Smaller groups, of any power of two lanes, may take the place of a wave.
 

@@ -1,7 +1,8 @@
-"""Turn STAGE into a local array, the stores that fill it, and reads of it.
+"""Turn STAGE into a shared array, the stores that fill it, and reads of it.
 
-STAGE(value, *ranges) becomes AFTER(DEFINE_LOCAL, STORE(INDEX(local, position), value, *ranges)). An INDEX uses it as
-its buffer: "this array, after that store". Elements are in row-major order of the stage's ranges.
+Shared memory belongs to a workgroup; on a CPU it is scratch memory of a thread. STAGE(value, *ranges) becomes
+AFTER(DEFINE_LOCAL, STORE(INDEX(local, position), value, *ranges)). An INDEX uses it as its buffer: "this array, after
+that store". Elements are in row-major order of the stage's ranges.
 
 The value may depend on a tile's ranges (UPCAST, UNROLL, VECTOR) that the stage does not close. These become axes of the
 array, so that only loops stay free. They are inner axes, adjacent as a panel needs them. In a window (STAGE's arg is
@@ -23,7 +24,7 @@ from tinyhw.uop.ops import UOp
 TILE = frozenset({AxisType.UPCAST, AxisType.UNROLL, AxisType.VECTOR})
 
 def next_array(nodes: Iterable[UOp]) -> int:
-  """Return the number of the next local array of a kernel of these nodes."""
+  """Return the number of the next shared array of a kernel of these nodes."""
   return 1 + max((u.arg[0] for u in nodes if u.op in (Ops.STAGE, Ops.DEFINE_LOCAL)), default=-1)
 
 def position_of(ranges: list[UOp]) -> UOp:
@@ -65,7 +66,7 @@ def stage_values(sink: UOp) -> UOp:
   return new[sink]
 
 def _fill(stage: UOp, value: UOp, ranges: list[UOp], inner: list[UOp], fresh: int) -> UOp:
-  """Return the local array of one STAGE after the store that fills it."""
+  """Return the shared array of one STAGE after the store that fills it."""
   changes = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.VECTOR)) for k, r in enumerate(inner)
              if r.arg[1] is AxisType.VECTOR}
   value, axes = value.substitute(changes), ranges + [changes.get(r, r) for r in inner]

@@ -8,17 +8,17 @@ of a range of the original kernel.
     UPCAST  the innermost `amount` iterations are copies: a tile in registers (of a reduction range: UNROLL)
     BLOCK   the innermost `amount` iterations are a loop of their own
     GRID    the rest of the range becomes part of the grid; the range of the last such opt is the fastest
-    STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which
+    STAGE   loads of buffer `axis` (a slot) under a reduction are copied to shared memory first, in the order in which
             the reduction reads them
     WINDOW  the same as a window of the buffer, with at most `amount` loops of the output inside of it (window.py)
-    KEEP    values of the reduction over this range that the kernel needs again are stored to local memory (keep.py), by
-            a loop with `amount` copies
+    KEEP    values of the reduction over this range that the kernel needs again are stored to shared memory (keep.py),
+            by a loop with `amount` copies
     LOCAL   the innermost `amount` iterations are lanes of a workgroup
     APART   copies like UPCAST, but outside of the lanes: neighbours of a lane are other lanes, and its copies are at a
             distance of all lanes
     MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile
             of the matrix unit (matrix.py)
-    BOX     operands of the MATRIX whose sum has this range are copied to local memory by bulk tensor copies
+    BOX     operands of the MATRIX whose sum has this range are copied to shared memory by bulk copies
             (bulk_copies.py), if both can be; its amount is 1
 
 No gate is needed for any shape. Where the factor of an output range does not divide its size, the last step begins
@@ -281,7 +281,7 @@ def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
 def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
   """Stage loads of these buffers under a REDUCE.
 
-  The local array has an element for each point of the reduction's loops (and of the tile).
+  The shared array has an element for each point of the reduction's loops (and of the tile).
   """
   nodes = sink.toposort()
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)

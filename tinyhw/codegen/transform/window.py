@@ -1,10 +1,11 @@
-"""Windows: copy the elements that a reduction and some loops around it read of a buffer to local memory once, gates
+"""Windows: copy the elements that a reduction and some loops around it read of a buffer to shared memory once, gates
 applied.
 
 A convolution reads x[h*s + i, w*s + j]. Neighbouring outputs (h, w) share most of their inputs. Where x is padded, each
 read has a gate. `window_of` finds pairs of loops, one of the output and one of the reduction, that an index uses only
-by their weighted sum (w*s + j). Such a pair becomes one dimension of a local array, which runs over all values of the
-sum. The reduction's other loops are dimensions as they are.
+by their weighted sum (w*s + j). Such a pair becomes one dimension of a shared array, which runs over all values of the
+sum. The reduction's other loops are dimensions as they are. So the array holds a tile of the input with its halo: the
+elements around the tile that its outputs read, too.
 
 The copy is a STAGE (stage.py) outside of the pair's loops. Reads of the array need no gate, and never leave it. Values
 that are computed of the element alone (a fused producer, the zeros of padding) are computed while copying.
@@ -52,7 +53,7 @@ class Window(NamedTuple):
   def closed(self) -> tuple[UOp, ...]: return tuple(p.output for p in self.pairs)
 
   def elements(self, lanes: int) -> int:
-    """Return the elements of the local array, whose innermost dimension is a multiple of the lanes."""
+    """Return the elements of the shared array, whose innermost dimension is a multiple of the lanes."""
     n = 1
     for k, size in enumerate(self.sizes()): n *= size if k else -(-size // lanes) * lanes
     return n
@@ -161,7 +162,8 @@ def stage_windows(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...
   return (sink.substitute(changes) if changes else sink), tuple(copying)
 
 def _staged(window: Window, lanes: int, fresh: int, count: int) -> tuple[UOp, list[Opt]]:
-  """Return a load from the window, instead of its value. fresh: ids for its loops. count: of local arrays before it."""
+  """Return a load from the window, instead of its value. fresh: ids for its loops. count: of shared arrays before
+  it."""
   loops = sorted(window.loops, key=lambda r: r.arg)
   pairs = window.pairs[::-1]
   real = [size_of(r) for r in loops] + [p.size for p in pairs]
