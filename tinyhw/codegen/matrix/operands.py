@@ -29,8 +29,8 @@ class WorkgroupTile(NamedTuple):
   """The work of a workgroup between two barriers.
 
   `row`, `column`: parts of the result's rows and columns (waves, matrices of a wave, within a matrix).
-  `step`: parts of the sum (loops, copies, within a matrix). `lanes`: all LOCAL ranges.
-  `bulk`: both operands are copied as bulk copies, if both are tensors.
+  `step`: parts of the sum (loops, repetitions, within a matrix). `lanes`: all LOCAL ranges.
+  `bulk`: both operands are copied by bulk copies, if both are tensors.
   `aligned`: memory is accessed only at multiples of the access size.
   """
   row: ProductRange
@@ -50,7 +50,7 @@ class WorkgroupTile(NamedTuple):
 def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool = False) -> WorkgroupTile | None:
   """Return the tile that MATRIX opts made, if it still exists after peeling.
 
-  pieces: the parts of each range. aligned: as in Tile.
+  pieces: the parts of each range. aligned: as in WorkgroupTile.
   """
   axes = [o.axis for o in opts if o.op is OptOps.MATRIX]
   if not axes: return None

@@ -52,7 +52,7 @@ class TileShape(NamedTuple):
   def columns(self, matrix: Matrix) -> int: return self.warps_n * self.tiles_n * matrix.n
 
 class Choice(NamedTuple):
-  """Opts and their cost for a step of the sum. bulk: operands are copied as bulk copies."""
+  """Opts and their cost for a step of the sum. bulk: operands are copied by bulk copies."""
   opts: tuple[Opt, ...]
   cost: float
   bulk: bool = False
@@ -64,7 +64,7 @@ def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capa
   others: the number of such products that the kernel computes.
   exact: nothing may be computed twice, since the kernel reads the buffer that it overwrites. Return None then if no
   shape divides the sizes.
-  bulk: operands are copied as bulk copies. loaded: see Loaded.
+  bulk: operands are copied by bulk copies. loaded: see Loaded.
   accesses: for panels, the number of accesses that copy a 16-byte piece of operand A and of operand B.
   """
   sizes = size_of(m), size_of(n), size_of(k)

@@ -258,7 +258,7 @@ def products(nest: Nest, capabilities: Capabilities) -> list[tuple[Opt, ...]]:
 def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, bulk: bool = False) -> Choice | None:
   """Return opts for the matrix unit, if the only reduction is a product of operands A and B.
 
-  Operand A has the rows, operand B has the columns, and both have the summed range. bulk: they are copied as bulk
+  Operand A has the rows, operand B has the columns, and both have the summed range. bulk: they are copied by bulk
   copies.
   """
   if len(nest.reduces) != 1 or not all(r in nest.reduces[0].ranges for r in nest.ranges): return None
