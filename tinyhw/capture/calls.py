@@ -1,8 +1,7 @@
-"""Calls that ran the function of a TinyJit: what one did is compared with what the next does, to see numbers and data
-that change.
+"""Compare calls that ran the function of a TinyJit, to detect numbers and data that change between them.
 
-Two calls are comparable if their arguments are alike and the values of their Variables decide the same. They then have
-the same kernels and data. A difference comes from where nobody can see it: a clock, a file, a counter. Where the values
+Two calls are comparable if their arguments are alike, and the values of their Variables decide the same. Comparable
+calls have the same kernels and data. A difference comes from a hidden source: a clock, a file, a counter. If the values
 decide otherwise, a difference is expected.
 """
 from __future__ import annotations
@@ -18,24 +17,24 @@ from tinyhw.uop.decide import Decisions
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-Data = tuple[int, str, int]     # elements, type and hash of what was copied from the host
+Data = tuple[int, str, int]     # elements, type and hash of data that was copied from the host
 
 def data_of(storage: Storage, content: bytes) -> Data: return storage.size, str(storage.dtype), hash(content)
 
 class Kind(NamedTuple):
-  """What the arguments of a call are, but for the values of Variables: how it looks at Tensors, and the rest."""
+  """The arguments of a call without the values of Variables: the views of its Tensors, and the other arguments."""
   looks: tuple[Any, ...]
   rest: tuple[Rest, ...]
 
   def is_like(self, other: Kind) -> bool: return self.looks == other.looks and same_rest(self.rest, other.rest)
 
 def kind_of_call(given: Arguments) -> Kind:
-  """Taken before the call, which may write to its arguments."""
+  """Return the Kind of a call. Call it before the function runs, which may write to its arguments."""
   _, tensors, _, rest = given
   return Kind(tuple([look_of(t.uop) for t in tensors]), rest)
 
 class Ran(NamedTuple):
-  """A call that ran: its arguments, what the values of Variables decided, what it copied from the host, and its
+  """A call that ran: its arguments, the decisions by values of Variables, the data copied from the host, and its
   kernels."""
   kind: Kind
   decisions: Decisions
@@ -43,8 +42,7 @@ class Ran(NamedTuple):
   kernels: list[UOp]
 
   def difference(self, now: Ran) -> str | None:
-    """What a later call does with another number or other data, and what to do about that; None if there is nothing of
-    it."""
+    """Return a message if a later call uses another number or other data, and what to do about it; else None."""
     for size, dtype, _ in now.data - self.data:
       return (f"the function makes a Tensor of {size} elements of {dtype} from data that were others in the call "
               f"before, and replays "
@@ -61,11 +59,11 @@ class Ran(NamedTuple):
     return None
 
 def comparable(before: Sequence[Ran], kind: Kind, values: dict[str, int]) -> Ran | None:
-  """The last of calls that had arguments of this kind, and that decided as one with these values of Variables does."""
+  """Return the last call with arguments of this kind whose decisions hold for these values of Variables."""
   return next((ran for ran in reversed(before) if ran.kind.is_like(kind) and ran.decisions.hold(values)), None)
 
 def shape_of(kernel: UOp) -> tuple[Any, ...]:
-  """What a kernel does with any numbers: its nodes without the values of constants."""
+  """Return the structure of a kernel: its nodes without the values of constants."""
   order = list(kernel.toposort())
   position = {u: k for k, u in enumerate(order)}
   return tuple([(u.op, u.dtype, None if u.op is Ops.CONST else u.arg, tuple([position[s] for s in u.src]))

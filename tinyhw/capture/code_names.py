@@ -1,4 +1,4 @@
-"""The names in code: of a called function, what it may read."""
+"""The names in the code of a called function, from which it may read."""
 from __future__ import annotations
 import dis
 import functools
@@ -6,24 +6,23 @@ from types import CodeType
 
 from tinyhw.named_tuple import NamedTuple
 
-_GROW = frozenset({"append", "add", "extend", "appendleft"})     # a list that is used for nothing else is not read
+_GROW = frozenset({"append", "add", "extend", "appendleft"})     # a list that is only appended to is not read
 _ENVIRONMENT = ("environ", "getenv")
 _ASKING = frozenset({"getattr", "hasattr", "setattr", "attrgetter"})
-_FILLING = ("CACHE", "PRECALL", "PUSH_NULL")      # instructions that say nothing
+_FILLING = ("CACHE", "PRECALL", "PUSH_NULL")      # instructions without a meaning here
 
 class Names(NamedTuple):
-  """What code names, and code inside of it. grown: names that it uses only to put something into what they stand
-  for."""
+  """The names in code and in its nested code. grown: names used only to add to their values."""
   globals: frozenset[str]
   attributes: frozenset[str]
   asked: frozenset[str]       # attributes that may be missing: hasattr(x, "name")
   grown: frozenset[str]
   modules: frozenset[str]
-  environment: frozenset[str | None]      # environment variables; None: any of them, os.environ[name]
+  environment: frozenset[str | None]      # environment variables; None: any, as in os.environ[name]
 
 @functools.lru_cache(maxsize=None)
 def names_of(code: CodeType) -> Names:
-  """The names in code. Remembered: a capture asks for each call."""
+  """Return the names in code. Results are kept, since a capture asks at each call."""
   found: dict[str, set[str]] = {kind: set() for kind in ("global", "attribute", "asked", "grown", "read", "module")}
   environment: set[str | None] = set()
   todo = [code]
@@ -48,8 +47,8 @@ def names_of(code: CodeType) -> Names:
                frozenset(found["grown"] - found["read"]), frozenset(found["module"]), frozenset(environment))
 
 def _written_key(after: list[dis.Instruction]) -> str | None:
-  """The key of environ["KEY"], environ.get("KEY") or getenv("KEY"), of the instructions after the name; None where it
-  is computed."""
+  """Return the literal key of environ["KEY"], environ.get("KEY") or getenv("KEY"), from the instructions after the
+  name. None for a computed key."""
   if after and after[0].argval == "get" and after[0].opname != "LOAD_CONST": after = after[1:]
   found = after[0].argval if after and after[0].opname == "LOAD_CONST" else None
   return found if isinstance(found, str) else None

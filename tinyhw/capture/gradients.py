@@ -1,5 +1,5 @@
-"""Gradients across the calls of a TinyJit: those from before a call that it uses, those that it leaves, and those that
-must not be there."""
+"""Gradients across the calls of a TinyJit. There are three kinds: gradients from before a call that it uses, gradients
+that it leaves, and gradients that must be absent."""
 from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
@@ -22,8 +22,10 @@ from tinyhw.uop.ops import UOp
 AGAIN = "call reset() to capture again, or make another TinyJit for it"
 
 class Gradient:
-  """A gradient that the call leaves in a Tensor: an argument (its place), a result (its leaf), or one of the
-  surroundings (a weak reference)."""
+  """A gradient that the call leaves in a Tensor.
+
+  The Tensor is an argument (its position), a result (its leaf), or one that the function reads (a weak reference).
+  """
   __slots__ = ("target", "leaf", "last")
 
   def __init__(self, target: Any, leaf: Any):
@@ -36,30 +38,35 @@ class Gradient:
     return made.get(id(self.target))
 
 def carries_gradient(assign: UOp) -> bool:
-  """Does a Tensor whose gradient may be wanted stand below the value of an ASSIGN that waits?"""
+  """Does a Tensor that may want a gradient stand below the value of a pending ASSIGN?"""
   below = assign.src[1].toposort(lambda u: u.op is not Ops.DETACH)
   return any(t.uop in below for t in leaves() if t._requires_grad is not False and dtypes.is_float(t.uop.dtype))
 
 def refuse_gradient(assign: UOp) -> None:
-  """Raise JitError for an ASSIGN that waits and through which a gradient would flow: replays do it first, as storage
-  that is there."""
+  """Raise JitError for a pending ASSIGN through which a gradient would flow.
+
+  Replays do the ASSIGN first, and then see only storage.
+  """
   if not carries_gradient(assign): return
   raise JitError(f"the function takes gradients, and a tensor of shape {graph.show(assign.shape)} that it uses has a "
                  f"write that waits, through which "
                  "they would flow to other tensors; realize() it before the call, or assign(x.detach())")
 
 class Held(NamedTuple):
-  """A Tensor whose gradient from before the call the function uses: an argument (its place), or one of the
-  surroundings (a weak reference)."""
+  """A Tensor with a gradient from before the call that the function uses.
+
+  The Tensor is an argument (its position), or one that the function reads (a weak reference).
+  """
   target: Any
-  only_added: bool      # backward() adds to it, and nothing asks for it: none is as good as zeros
+  only_added: bool      # only backward() adds to it: a missing gradient counts as zeros
 
 class Gradients:
   """The gradients of a captured call.
 
-  used: those from before it that it uses, which are inputs as its arguments are; held: whose they are; views: how it
-  looks at them. left: those that
-  it leaves. absent: Tensors that must have none before a call: their places among the arguments, or weak references.
+  used: gradients from before that the call uses. They are inputs, as its arguments are. held: their Tensors. views: the
+  views through which the call reads them.
+  left: gradients that the call leaves. absent: Tensors that must have none before a call: positions of arguments, or
+  weak references.
   asks: does the function ask for gradients by itself?
   """
   def __init__(self, capture: Capture, given: list[Tensor], asks: bool):
@@ -73,8 +80,11 @@ class Gradients:
 
   def plan(self, capture: Capture, places: dict[int, int], planned: dict[int, Any], leaf: Callable[[Any], Any],
            made: type) -> None:
-    """Note what the call has left. places: of arguments, by identity; planned: leaves of the result, by that of what
-    they are; made: the class of leaves that are made anew by each call."""
+    """Record the gradients that the call has left.
+
+    places: positions of arguments, by identity. planned: leaves of the result, by identity of their Tensors. made: the
+    class of leaves that each call makes anew.
+    """
     for t in leaves():
       g = t.grad
       if g is None or not is_own(g) or capture.grads.get(id(t)) is g: continue
@@ -84,8 +94,8 @@ class Gradients:
     self.absent = [places.get(id(found), weakref.ref(found)) for found in graded]
 
   def before(self, tensors: list[Tensor]) -> list[Tensor]:
-    """The gradients from before that the call uses, as views like those that were captured, in storage that is no
-    other argument's."""
+    """Return the gradients from before that the call uses. They have the captured views, and storage that no other
+    argument has."""
     found: list[Tensor] = []
     seen = {id(buffer_of(base_buffer(t.uop))) for t in tensors}
     for held, view in zip(self.held, self.views):
@@ -107,7 +117,7 @@ class Gradients:
     return found
 
   def check(self, tensors: list[Tensor]) -> None:
-    """Raise JitError where the function would add to a gradient that was not there when it was captured."""
+    """Raise JitError if the function would add to a gradient that was absent at the capture."""
     for target in self.absent:
       t: Any = tensors[target] if isinstance(target, int) else target()
       if t is not None and t.grad is not None:
@@ -117,7 +127,7 @@ class Gradients:
                        "call on")
 
   def release(self, tensors: list[Tensor]) -> None:
-    """Let go of the gradients of the last call, so that their storage serves again if nobody else has them."""
+    """Drop the gradients of the last call, so that their storage is used again if no other object holds them."""
     for gradient in self.left:
       holder = gradient.holder(tensors, {})
       if holder is not None and gradient.last is not None and holder.grad is gradient.last(): holder.grad = None
@@ -131,8 +141,8 @@ class Gradients:
       gradient.last = weakref.ref(leaf(gradient.leaf))
 
 def separate_gradients(taken: set[int]) -> None:
-  """Let all gradients be realized, each in storage of its own, so that a capture can tell them apart. taken: storage
-  of the arguments."""
+  """Realize all gradients, each in its own storage, so that a capture can tell them apart. taken: storage of the
+  arguments."""
   seen = set(taken)
   holders = [(t, g) for t in leaves() if (g := t.grad) is not None and is_own(g)]
   if lazy := [g for _, g in holders if not realizing.is_buffer(g.uop)]: Tensor.realize(*lazy)
@@ -143,7 +153,7 @@ def separate_gradients(taken: set[int]) -> None:
     seen.add(id(buffer_of(base_buffer(g.uop))))
 
 def gradients_used(capture: Capture, given: list[Tensor]) -> list[tuple[Handle, Tensor]]:
-  """Tensors whose gradients from before the capture it used, and these gradients."""
+  """Return Tensors whose gradients from before the capture it used, and these gradients."""
   used = {id(storage_with(b.base)) for step in capture.steps for b in step.buffers} - {id(buffer_of(base_buffer(t.uop)))
                                                                                        for t in given}
   found: list[tuple[Handle, Tensor]] = []

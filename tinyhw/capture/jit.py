@@ -1,12 +1,12 @@
 """TinyJit: run a function twice, then replay the kernels that it launched.
 
-The first call runs as usual (and fills caches); the second is captured: every kernel and copy that it runs becomes part
+The first call runs as usual, and fills caches. The second is captured: every kernel and copy that it runs becomes part
 of a `Recording` of the device, a prebuilt command buffer. Later calls put the new inputs' addresses and variables into
-the patch points and submit once; no Python runs per kernel (replay.py). Outputs get fresh storage in each call, so
-results of earlier calls keep their values. Numbers of the two calls are compared; where values of Variables decided
-differently, the second may count as a first one, too (calls.py).
+the patch points and submit once. No Python runs per kernel (replay.py). Outputs get new storage in each call, so
+results of earlier calls keep their values. Numbers of the two calls are compared. If values of Variables decided
+differently, the second may count as another first call (calls.py).
 
-What cannot be replayed faithfully raises JitError (docs/design/capture.md says what is seen and what is not).
+A call that cannot be replayed faithfully raises JitError. docs/design/capture.md says which differences are seen.
 """
 from __future__ import annotations
 import copy
@@ -44,30 +44,29 @@ from tinyhw.uop.ops import UOp
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_MOST_OTHERS = 64     # captures of one function for values of its Variables with which it decides something else
+_MOST_OTHERS = 64     # captures of one function for Variable values that decide otherwise
 
 _MODES = ("Tensor.training", "the default float", "the default int", "the default device", "Tensor.no_grad")
 
 def modes() -> tuple[Any, ...]:
-  """What is set for all functions and decides what they compute, in the order of _MODES."""
+  """Return the global settings that affect every function, in the order of _MODES."""
   return TRAINING.value != 0, dtypes.default_float, dtypes.default_int, Device.DEFAULT, GradMode.off
 
 def kind_of(u: UOp) -> str:
-  """Shape, type and device of a Tensor, as text."""
+  """Describe shape, type and device of a Tensor as text."""
   return f"{show(u.shape)} {u.dtype} on {u.device}"
 
 class TinyJit(Generic[P, R]):
   """Decorator: the function's kernels are captured in its second call and replayed afterwards.
 
-  Arguments: Tensors (also in lists, tuples, dicts and dataclasses), bound Variables, and plain values, which must stay
-  what they were. Results: the same. Works on functions, methods (each object has its own capture) and objects that can
-  be called.
+  Arguments are Tensors (also in lists, tuples, dicts and dataclasses), bound Variables, and plain values, which must
+  not change. Results have the same forms. It works on functions, methods (each object has its own capture) and callable
+  objects.
 
-  Raises JitError for what it cannot replay, also where a place that the function reads holds something else than when
-  it was captured: a global or free variable, an attribute, an item, a context variable, a variable of the environment,
-  the contents of an array or of a ctypes number. Not seen,
-  once the function is captured: other contents of a file, a clock, memory that a pointer points to, what code in C or
-  of the standard library reads by itself.
+  Raises JitError for calls that it cannot replay. That includes a live-in of the function with another value than at
+  the capture: a global or free variable, an attribute, an item, a context variable, an environment variable, the
+  contents of an array or ctypes number. Not seen after the capture are other contents of a file, a clock, memory that a
+  pointer points to, and reads by code in C or in the standard library.
 
   >>> double = TinyJit(lambda x: (x * 2).realize())
   >>> [double(Tensor([k])).tolist() for k in range(4)]
@@ -81,16 +80,16 @@ class TinyJit(Generic[P, R]):
     if not callable(fxn) and not isinstance(fxn, (classmethod, staticmethod)):
       raise ArgumentError(f"TinyJit wants a function, or something else that can be called, not {fxn!r}")
     self.fxn = fxn
-    self.lock = threading.RLock()               # of calls that run the function: threads take turns
-    self._bound = 0                             # of the TinyJit of one object, made by __get__: the object's identity;
-                                                # it is alive as long as this
-    self._of: dict[int, _Kept] = {}             # those of classes, and of objects without a __dict__
+    self.lock = threading.RLock()               # held by calls that run the function: threads take turns
+    # For the TinyJit of one object, made by __get__: the object's identity. The object outlives this one.
+    self._bound = 0
+    self._of: dict[int, _Kept] = {}             # TinyJits of classes, and of objects without a __dict__
     self._forget()
 
   def reset(self) -> None:
-    """Forget the capture; the next two calls run the function again.
+    """Forget the capture. The next two calls run the function again.
 
-    Of one that came from a pickle: what has its name here.
+    A TinyJit from a pickle then uses the function that has its name here.
     """
     self.fxn = resolved(self.fxn)
     self._forget()
@@ -98,23 +97,23 @@ class TinyJit(Generic[P, R]):
   def _forget(self) -> None:
     self.cnt = 0
     self.captured: Captured | None = None
-    self._others: list[TinyJit[P, R]] = []    # captures for values of Variables with which the function decides
-                                              # otherwise
-    self.rest: tuple[Rest, ...] = ()          # of the captured call: what was no Tensor among the arguments
+    # Captures for values of Variables with which the function decides otherwise.
+    self._others: list[TinyJit[P, R]] = []
+    self.rest: tuple[Rest, ...] = ()          # non-Tensor arguments of the captured call
     self.modes: tuple[Any, ...] = ()
     self.names: tuple[str, ...] = ()
-    self.leaves_training: int | None = None   # what the function sets Tensor.training to, before it asks for it
+    self.leaves_training: int | None = None   # Tensor.training, if the function sets it before reading it
     self.surroundings = Surroundings()
-    self.shared: list[int] = []               # inputs whose buffer a Tensor that the function reads by itself looked
-                                              # at, too
+    # Inputs whose buffer is also that of a Tensor that the function reads by itself.
+    self.shared: list[int] = []
     self._ran: list[Ran] = []                 # calls that ran the function and were not captured
 
   # ***** as Python sees it *****
 
   def __getattr__(self, name: str) -> Any:
-    """The function itself, for who looks through decorators, and its name.
+    """Return an attribute of the function, for tools that look through decorators, and for its name.
 
-    Of objects only: the class has a signature of its own.
+    Only objects have this: the class has a signature of its own.
     """
     if name == "__wrapped__": return self.fxn
     if name == "__name__": return getattr(self.fxn, name, type(self.fxn).__name__)
@@ -128,7 +127,7 @@ class TinyJit(Generic[P, R]):
     table = None if isinstance(obj, type) else getattr(obj, "__dict__", None)
     found = self._of.get(id(obj)) if table is None else table.get(key)
     bound = found.jit if isinstance(found, _Kept) else None
-    if bound is None or bound._bound != id(obj):    # a shallow copy of an object has what the object keeps
+    if bound is None or bound._bound != id(obj):    # a shallow copy of an object shares the object's entries
       bound = TinyJit(self.fxn.__get__(obj if not isinstance(self.fxn, classmethod) else None,
                                        objtype if objtype is not None else type(obj)))
       bound._bound = id(obj)
@@ -137,14 +136,16 @@ class TinyJit(Generic[P, R]):
     return bound
 
   def __reduce__(self) -> Any:
-    """With the capture, and the name of its function (pickle.py). Without one: a decorated function by its name, as
-    functions are, others with what they are made of. So are those of methods and of objects that can be called: they
-    capture again, as attributes of the object that is pickled with them may change. That of an object's decorated
-    method is asked of the object that is pickled with it."""
+    """Pickle with the capture and the name of the function (pickle.py).
+
+    Without a capture, a decorated function pickles by its name, as functions do, and others by their parts. So do
+    TinyJits of methods and of callable objects: they capture again, since attributes of the pickled object may change.
+    The TinyJit of an object's decorated method is asked of the object that is pickled with it.
+    """
     # as methods do
     if self._bound and isinstance(self.fxn, types.MethodType): return getattr, (self.fxn.__self__, self.fxn.__name__)
     if self.captured is not None and isinstance(self.fxn, (types.FunctionType, staticmethod, Named)):
-      from tinyhw.capture.pickle import restored, saved  # few programs pickle one
+      from tinyhw.capture.pickle import restored, saved  # hidden: few programs pickle one
       return restored, (saved(self),)
     place = place_of(self.fxn)
     return (by_name, place) if is_named(self, *place) else (TinyJit, (self.fxn,))
@@ -154,7 +155,7 @@ class TinyJit(Generic[P, R]):
     return self.__deepcopy__({}) if isinstance(self.fxn, Named) else TinyJit(self.fxn)
 
   def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-    if isinstance(self.fxn, Named):    # no function that could be captured again
+    if isinstance(self.fxn, Named):    # there is no function to capture again
       from tinyhw.capture.pickle import restored, saved
       return TinyJit(self.fxn) if self.captured is None else restored(copy.deepcopy(saved(self), memo))
     made = copy.deepcopy(self.fxn, memo)
@@ -169,7 +170,7 @@ class TinyJit(Generic[P, R]):
     if self.captured is None or not JIT.value or this_thread.capture is not None:
       with self.lock:
         _realize(tensors)
-        # inside of another capture that one takes the kernels
+        # an outer capture takes the kernels itself
         if not JIT or self.cnt == 0 or this_thread.capture is not None:
           self.cnt += 1
           return self._first(given, *args, **kwargs)
@@ -191,11 +192,11 @@ class TinyJit(Generic[P, R]):
     return result
 
   def _another(self, values: dict[str, int]) -> TinyJit[P, R]:
-    """The capture for other values of the Variables, with which the function decides something else than it did when it
-    was captured.
+    """Return the capture for values of the Variables with which the function decides otherwise.
 
-    It is made by its first call. Of as many as there are the one that was made first is forgotten."""
-    made = [other for other in self._others if other.captured is not None]     # without those whose capture failed
+    Its first call captures it. When there are too many, the oldest is forgotten.
+    """
+    made = [other for other in self._others if other.captured is not None]     # without failed captures
     for other in made:
       if other.captured.decisions.hold(values): return other    # type: ignore[union-attr]  # it is not None
     other = TinyJit(self.fxn.found("capture again") if isinstance(self.fxn, Named) else self.fxn)
@@ -205,8 +206,8 @@ class TinyJit(Generic[P, R]):
     return other
 
   def _first(self, given: Arguments, *args: Any, **kwargs: Any) -> R:
-    """Run the function, and remember what it copies from the host and its kernels, to see in a later call whether a
-    number changes."""
+    """Run the function. Remember its kernels and the data that it copies from the host, so that later calls can see
+    changed numbers."""
     if not JIT or this_thread.capture is not None: return self._plain(*args, **kwargs)
     kind, data = kind_of_call(given), Counter[Any]()
     outer, kernels, decided = this_thread.stored, list[UOp](), dict[UOp, bool]()
@@ -219,7 +220,7 @@ class TinyJit(Generic[P, R]):
     finally:
       this_thread.stored = outer
       this_thread.kernels = None
-      # for the first call of a TinyJit around this one
+      # for the first call of an outer TinyJit
       for condition, outcome in decided.items(): note(condition, outcome)
       self._remember(Ran(kind, Decisions(decided), data, kernels))
 
@@ -232,8 +233,8 @@ class TinyJit(Generic[P, R]):
     return result
 
   def _complete(self, capture: Capture) -> None:
-    """Compute what the captured function left in tensors: writes that wait (all were done when the capture began), and
-    gradients."""
+    """Compute pending writes and gradients that the captured function left in tensors. All earlier writes were done
+    when the capture began."""
     left = [g for t in leaves() if (g := t.grad) is not None and is_own(g) and capture.grads.get(id(t)) is not g]
     if left: Tensor.realize(*left)
     waiting = waiting_writes()
@@ -266,10 +267,11 @@ class TinyJit(Generic[P, R]):
     try:
       this_thread.capture, this_thread.kernels = capture, kernels
       this_thread.stored = lambda buffer, content: capture.stored.append((buffer, content))
-      result, decided = uncollected(noted)   # all of it: what the garbage collection calls is not the function's
+      # No garbage collection: code that it calls is not the function's.
+      result, decided = uncollected(noted)
     finally:
       this_thread.capture, this_thread.stored, this_thread.kernels = None, outer, None
-      if watcher.is_noting: watcher.stop()   # an interrupt came before its own end
+      if watcher.is_noting: watcher.stop()   # an interrupt came before it ended
     self.leaves_training = TRAINING.value if use.first == "set" else None
     with lock:
       self._take(capture, watcher, given, variables, result, (views, kernels, carrying), decided, kind, before, drawn)
@@ -278,9 +280,11 @@ class TinyJit(Generic[P, R]):
   def _take(self, capture: Capture, watcher: Watcher, given: Arguments, variables: dict[str, int], result: Any,
             found: tuple[list[UOp], list[UOp], list[tuple[Storage, UOp]]], decided: dict[UOp, bool], kind: Kind,
             before: tuple[Any, ...], drawn: Any) -> None:
-    """Make of a captured call what replays need, or raise JitError; nothing where it is to be a first call (_is_first).
-    found: how the call looked at its arguments, its kernels, and the writes that waited before and through which
-    gradients flow. decided: what it decided by the values of Variables."""
+    """Turn a captured call into a Captured, or raise JitError. Do nothing if it counts as a first call (_is_first).
+
+    found: the call's views of its arguments, its kernels, and the earlier pending writes through which gradients flow.
+    decided: its decisions by values of Variables.
+    """
     names, tensors, _, rest = given
     views, kernels, carrying = found
     if not capture.steps:
@@ -312,7 +316,7 @@ class TinyJit(Generic[P, R]):
     self.captured = captured
 
   def _check_effects(self, watcher: Watcher, before: tuple[Any, ...], drawn: Any) -> None:
-    """Raise JitError for what the captured call did that replays would not do again, or would do with old values."""
+    """Raise JitError for effects of the captured call that replays would omit, or would repeat with old values."""
     for name, old, new in watcher.before.changes():
       what = "puts another Tensor into" if isinstance(old, Tensor) or isinstance(new, Tensor) else "changes"
       raise JitError(f"the function {what} {name}, which replays would not do; " +
@@ -329,9 +333,11 @@ class TinyJit(Generic[P, R]):
                      "Tensor.rand, or outside")
 
   def _is_first(self, now: Ran, values: dict[str, int]) -> bool:
-    """Is a call with these values of Variables the first one that decided as it did, and computes with other numbers
-    than the one before? Which of them are always so is not known, then: the call is remembered as a first one. Raises
-    JitError for a number that is another one for no reason that could be seen."""
+    """Is this the first call with these decisions, and do its numbers differ from those of the call before?
+
+    Then it is unknown which numbers are constant for these decisions, and the call is remembered as a first one. Raises
+    JitError if a number changed for no visible reason.
+    """
     alike = [ran for ran in self._ran if ran.kind.is_like(now.kind)]
     before = comparable(alike, now.kind, values)
     why = before.difference(now) if before is not None else None
@@ -341,7 +347,7 @@ class TinyJit(Generic[P, R]):
     return True
 
   def _variables(self, given: Arguments, symbolic: Any) -> dict[str, int]:
-    """The values of Variables among the arguments, and in the shapes of Tensors among them."""
+    """Return the values of Variables among the arguments, and in the shapes of Tensors among them."""
     names, tensors, variables, _ = given
     found = dict(variables)
     for k in symbolic:
@@ -355,7 +361,7 @@ class TinyJit(Generic[P, R]):
   # ***** replays *****
 
   def _check(self, captured: Captured, given: Arguments, variables: dict[str, int]) -> None:
-    """Raise JitError unless this call has what the captured one had."""
+    """Raise JitError unless this call matches the captured one."""
     names, tensors, _, rest = given
     if names is not self.names and names != self.names: _refuse_names(self.names, names)
     for view, name, t in zip(captured.views, names, tensors):
@@ -380,17 +386,19 @@ class TinyJit(Generic[P, R]):
     if captured.gradients.absent: captured.gradients.check(tensors)
 
 class _Kept:
-  """The TinyJit of a method, as its object keeps it. Pickles and deep copies of the object have nothing in its place:
-  theirs is made when it is asked for."""
+  """The TinyJit of a method, in the attributes of its object.
+
+  Pickles and deep copies of the object hold None instead, and make their own TinyJit when it is asked for.
+  """
   __slots__ = ("jit",)
   def __init__(self, jit: TinyJit[Any, Any]): self.jit = jit
   def __reduce__(self) -> Any: return _nothing, ()
 
 def _nothing() -> None:
-  """What an object's own TinyJit is in a copy of the object."""
+  """Return None: a copy of an object has no TinyJit of its own yet."""
 
 def check_waiting(captured: Captured) -> None:
-  """Raise JitError if a Tensor that the function uses by itself, and that had no storage, is another one now."""
+  """Raise JitError if a Tensor without storage, which the function uses by itself, has another value now."""
   for reference, u in captured.waiting:
     if (holder := reference()) is not None and holder.uop is not u:
       raise JitError(f"a Tensor of shape {show(u.shape)} without storage that the function used when it was captured "
@@ -416,9 +424,9 @@ def _refuse_argument(name: str, view: UOp, u: UOp) -> None:
                  f"a copy, with .clone(), both times, or {AGAIN}")
 
 def _outside(capture: Capture, watcher: Watcher, nodes: dict[UOp, UOp], inputs: set[int]) -> list[UOp]:
-  """Of a graph's nodes, those that Tensors without storage, from the function's surroundings, stand for.
+  """Return nodes of a graph that are values of Tensors without storage that the function reads by itself.
 
-  Raises JitError if one reads an input.
+  Raises JitError if one depends on an input.
   """
   found = []
   for reference, u, name in watcher.before.lazy:
@@ -431,7 +439,7 @@ def _outside(capture: Capture, watcher: Watcher, nodes: dict[UOp, UOp], inputs: 
   return found
 
 def _host_random() -> tuple[Any, ...]:
-  """The states of Python's own random numbers and of NumPy's global ones, as far as they are in use."""
+  """Return the states of Python's random numbers and of NumPy's global ones, if these modules are loaded."""
   python, numpy = sys.modules.get("random"), sys.modules.get("numpy.random")
   state = {} if numpy is None else numpy.get_state(legacy=False)
   values = (*state.get("state", {}).values(), state.get("has_gauss"))

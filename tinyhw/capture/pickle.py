@@ -1,13 +1,13 @@
-"""A captured TinyJit in a pickle: what its replays need, and its function's name.
+"""Pickle a captured TinyJit: the data that its replays need, and its function's name.
 
-Kernels are in it as the schedule made them: as graphs, which are compiled again, by way of the cache, for the device
-that is there. Storage that the capture reads, or writes and keeps, comes with its contents; what each call brings or
-makes anew (arguments, results, random draws, temporary memory) as sizes. Nothing else of the process is in it: no
-addresses, no machine code, and no Tensors of the function's surroundings, so what came from a pickle has storage of its
-own. Storage that TinyJits and Tensors of one pickle share is one storage afterwards, too.
+Kernels are stored as graphs, as the schedule made them. They are compiled again for the device that opens them, through
+the cache. Storage that the capture reads, or writes and keeps, comes with its contents. Storage that each call brings
+or makes (arguments, results, random draws, temporary memory) comes as sizes. Nothing else of the process is included:
+no addresses, no machine code, and no Tensors that the function reads by itself. So a loaded capture has storage of its
+own. Storage that TinyJits and Tensors of one pickle share is shared afterwards, too.
 
-A pickle holds tables (of graph nodes, of memory), and captures whose parts are places in these. `saved` makes it,
-`restored` makes a TinyJit of it. Nodes are a flat table, since pickle would follow a graph as deep as it is.
+A pickle holds tables (of graph nodes, of memory), and captures that refer to positions in these. `saved` makes it,
+`restored` makes a TinyJit of it. Nodes are a flat table, since pickle would recurse as deep as the graph is.
 """
 from __future__ import annotations
 import dataclasses
@@ -35,13 +35,16 @@ from tinyhw.uop.decide import Decisions
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 
-FORMAT = 1      # of the tables; a pickle of another one is refused
+FORMAT = 1      # version of the tables; pickles of other versions are refused
 
 # ***** tables *****
 
 class Memory(NamedTuple):
-  """A place in the table of memory. held: storage with its contents. Else new storage, where device is not None; else
-  the bytes from `offset` on of the Buffer at another place (`whole`), or of several the one that is `part` of it."""
+  """An entry of the memory table.
+
+  held: storage with its contents. Otherwise, if device is not None, it is new storage. Otherwise it is the bytes from
+  `offset` on of the Buffer at entry `whole`; of a storage on several devices, the Buffer number `part`.
+  """
   held: Storage | None = None
   device: DeviceLike | None = None
   size: int = 0
@@ -51,8 +54,8 @@ class Memory(NamedTuple):
   part: int | None = None
 
 class Launches(NamedTuple):
-  """What a captured Source, or a copy (kernel None: buffers[1] to buffers[0]), is in a pickle: places of its kernel
-  and its buffers."""
+  """A captured Source in a pickle, by table positions of its kernel and buffers. kernel None: a copy from buffers[1] to
+  buffers[0]."""
   device: str
   kernel: int | None
   buffers: tuple[int, ...]
@@ -60,18 +63,18 @@ class Launches(NamedTuple):
   line: Location | None
 
 class Leaf:
-  """What a leaf of a result is in a pickle: its class, the place of its node, that of its storage, or the argument
-  that it is or looks at."""
+  """A leaf of a result in a pickle: its class, the position of its node, and that of its storage or of the argument
+  that it views."""
   def __init__(self, kind: str, node: int | None, place: int): self.kind, self.node, self.place = kind, node, place
 
 class Shown:
-  """In the place of an argument's value, which is wanted for messages only."""
+  """The text of an argument's value, which only messages need."""
   def __init__(self, text: str): self.text = text
   def __repr__(self) -> str: return self.text
 
 class Saved(NamedTuple):
-  """A TinyJit in a pickle: the one that is called, and those for other values of its Variables, as `Call`s; tables;
-  the format."""
+  """A TinyJit in a pickle: its format, function and tables, and its `Call`s: the first, and those for other values of
+  its Variables."""
   format: int
   function: Named
   nodes: list[Any]
@@ -79,8 +82,8 @@ class Saved(NamedTuple):
   calls: list[Call]
 
 class Call(NamedTuple):
-  """A captured call, by places: nodes of views and decisions, memory of slots; what a call must have; how results are
-  made."""
+  """A captured call, by table positions: nodes of views and decisions, memory of slots, conditions of a call, and
+  recipes of results."""
   name: str
   names: tuple[str, ...]
   rest: tuple[Rest, ...]
@@ -113,7 +116,7 @@ class Tables:
     self.empty = {id(b) for b in (*self.wholes, *made)}.union(*[c.arenas for c in captures])
 
   def node(self, root: UOp) -> int:
-    """The place of a graph."""
+    """Return the position of a graph."""
     for u in root.toposort():
       if u in self._node: continue
       arg = dataclasses.replace(u.arg, origin=None) if isinstance(u.arg, KernelInfo) else u.arg
@@ -122,9 +125,9 @@ class Tables:
     return self._node[root]
 
   def view(self, u: UOp, storage: Storage) -> int:
-    """The place of what looks at storage.
+    """Return the position of a view of storage.
 
-    Its BUFFER has the storage's place as its number; a DETACH has no rule for a gradient.
+    Its BUFFER has the storage's position as its number. A DETACH loses its rule for gradients.
     """
     base, *looks = reversed(chain(rebased(u, base_buffer(u))))
     made = UOp(Ops.BUFFER, base.dtype, (), (("memory", self.place(storage)), *base.arg[1:]))
@@ -134,9 +137,9 @@ class Tables:
     return self.node(made)
 
   def place(self, storage: Storage) -> int:
-    """The place of memory."""
+    """Return the position of memory."""
     if id(storage) not in self._memory:
-      made = self._of(storage)      # wholes come before their parts
+      made = self._of(storage)      # a whole comes before its parts
       self._memory[id(storage)] = len(self.memory)
       self.memory.append(made)
     return self._memory[id(storage)]
@@ -155,7 +158,7 @@ class Tables:
 # ***** to a pickle *****
 
 def saved(jit: TinyJit[Any, Any]) -> Saved:
-  """What a pickle holds of a captured TinyJit. Raises JitError where its replays would not be what they are here."""
+  """Return the pickled form of a captured TinyJit. Raises JitError if its replays would differ elsewhere."""
   with lock:
     jits = [jit, *[other for other in jit._others if other.captured is not None]]
     captures = [_replayable(j) for j in jits]
@@ -168,7 +171,7 @@ def saved(jit: TinyJit[Any, Any]) -> Saved:
                tables.memory, calls)
 
 def _replayable(jit: TinyJit[Any, Any]) -> Captured:
-  """The capture, which replays as things are now; writes that wait are done first. Raises JitError."""
+  """Return the capture if it can replay now, after doing pending writes. Raises JitError."""
   captured = jit.captured
   assert captured is not None, "what is not captured has nothing to save"
   jit.surroundings.check()
@@ -220,7 +223,7 @@ def _saved_call(jit: TinyJit[Any, Any], c: Captured, tables: Tables) -> Call:
     gradients)
 
 def _goes_along(target: Any) -> bool:
-  """Is a Tensor whose gradient the call leaves an argument or a result? Others are not in the pickle."""
+  """Is a Tensor that gets a gradient an argument or a result? Others are not in the pickle."""
   return isinstance(target, (int, Given, View, Standing))
 
 def _launches(steps: list[Step], tables: Tables) -> Iterable[Launches]:
@@ -240,9 +243,9 @@ def _bases(steps: list[Step]) -> list[Buffer]:
 
 @boundary
 def restored(given: Saved) -> TinyJit[Any, Any]:
-  """A TinyJit whose next call replays.
+  """Return a TinyJit whose next call replays.
 
-  Raises JitError for the pickle of another version, DeviceError for devices that are not there.
+  Raises JitError for the pickle of another version, DeviceError for missing devices.
   """
   if given.format != FORMAT:
     raise JitError(f"this pickle of a TinyJit has format {given.format}, and this version of tinyhw reads {FORMAT}; "
@@ -316,7 +319,7 @@ def _leaf(value: Leaf, nodes: list[UOp], outputs: list[Output]) -> Any:
   return View(node, value.place if value.kind == "of argument" else outputs[value.place])
 
 def _steps(launches: list[Launches], nodes: list[UOp], memory: list[Any]) -> list[Step]:
-  """Steps, whose kernels are compiled and loaded together, for each device."""
+  """Return steps for each device. Their kernels are compiled and loaded together."""
   sinks: dict[str, list[UOp]] = {}
   for launch in launches:
     if launch.kernel is not None: sinks.setdefault(launch.device, []).append(nodes[launch.kernel])

@@ -1,10 +1,10 @@
-"""What a TinyJit captured, and its replay: recordings of launches with patch points, results with storage of their own,
-state.
+"""The capture of a TinyJit, and its replay: recordings of launches with patch points, results with storage of their
+own, and state.
 
-A `Slot` is a Buffer of the captured call that each replay may replace by another: an input, a gradient from before, the
-draw of random numbers, an output. Outputs are all that the call made and returned, or left as a gradient; so no replay
-writes into what an earlier call gave. Everything else that is written is state (it stays where it is, its Tensors see
-the new contents) or belongs to the capture alone.
+A `Slot` is a Buffer of the captured call that each replay may replace by another: an input, a gradient from before, a
+draw of random numbers, an output. Outputs are all Buffers that the call made and returned, or left as a gradient. So no
+replay overwrites results of an earlier call. Other written Buffers are state, which stays in place and whose Tensors
+see the new contents, or are private to the capture.
 """
 from __future__ import annotations
 import gc
@@ -38,21 +38,21 @@ from tinyhw.uop.ops import UOp
 
 W = TypeVar("W", bound="Watched")
 
-# ***** what a replay may replace *****
+# ***** patch points *****
 
 class Copy:
-  """A copy between devices: to, from."""
+  """A copy between devices: target, source."""
   __slots__ = ("buffers",)
   def __init__(self, step: Step): self.buffers = list(step.buffers)
   def submit(self) -> None: self.buffers[0].copy_from(self.buffers[1])
 
   def put(self, position: int, buffer: Buffer, offset: int) -> None:
-    """Let another Buffer stand there, or, where the captured one was a slice, the slice of it from a byte on."""
+    """Use another Buffer at this end. If the captured Buffer was a slice, use the slice of it from a byte on."""
     old = self.buffers[position]
     self.buffers[position] = buffer if buffer.size == old.size else buffer.view(old.size, old.dtype, offset)
 
 class Points:
-  """Where the address of a Buffer, or it itself, stands in what is replayed."""
+  """The positions in a recording that hold a Buffer or its address."""
   __slots__ = ("launches", "copies")
 
   def __init__(self) -> None:
@@ -66,28 +66,28 @@ class Points:
     for copy, position, offset in self.copies: copy.put(position, buffer, offset)
 
 class Slot:
-  """Storage of the captured call, and where the Buffers of which it consists stand in what is replayed."""
+  """Storage of the captured call, and the positions in the recording of the Buffers of which it consists."""
   __slots__ = ("buffer", "current", "points")
 
   def __init__(self, buffer: Storage):
     self.buffer = buffer
-    self.current: Storage | None = buffer      # what stands there; None: unknown, since putting it there was
-                                               # interrupted
+    # The storage at the positions; None: unknown, since an interrupt came while it was put there.
+    self.current: Storage | None = buffer
     self.points = [Points() for _ in buffers_in(buffer)]
 
   def put(self, storage: Storage) -> None:
-    """Let storage be used in the place of the captured one."""
+    """Use another storage in place of the captured one."""
     if storage is self.current: return
     self.current = None
     for points, buffer in zip(self.points, buffers_in(storage)): points.put(buffer)
     self.current = storage
 
 class Output(Slot):
-  """A result with storage of its own: that of an earlier call is used again once nobody can see it any more, else there
-  is a new one.
+  """A result with its own storage. A replay reuses the storage of an earlier result that is no longer visible, else
+  takes new storage.
 
-  Tensors see it through its node; memoryviews that are no copies hold the Buffer itself. content: what is there before
-  the first kernel.
+  Tensors see it through its node. Zero-copy memoryviews hold the Buffer itself. content: the contents before the first
+  kernel.
   """
   __slots__ = ("node", "content", "last", "storage", "references")
 
@@ -98,7 +98,7 @@ class Output(Slot):
     self.references = (0, 0)      # the captured call's own result is never used again
 
   def fresh(self) -> None:
-    """Have storage for the next result: `last` is its node."""
+    """Provide storage for the next result. `last` is its node."""
     node, storage = self.references
     if (sys.getrefcount(self.last) > node or sys.getrefcount(self.storage) > storage
         or self.last.storage is not self.storage):
@@ -116,13 +116,13 @@ def _fill(storage: Storage, content: bytes) -> None:
 # ***** the leaves of a result *****
 
 class Given:
-  """An argument, returned itself."""
+  """An argument that is returned itself."""
   __slots__ = ("place",)
   def __init__(self, place: int): self.place = place
   def make(self, tensors: list[Tensor], values: dict[str, int]) -> Any: return tensors[self.place]
 
 class View:
-  """A Tensor that looks at an argument's storage, or at an output."""
+  """A Tensor that views an argument's storage, or an output."""
   __slots__ = ("view", "source", "symbolic")
   def __init__(self, view: UOp, source: int | Output):
     self.view, self.source, self.symbolic = view, source, bool(binds_in(view))
@@ -134,7 +134,7 @@ class View:
     return Tensor._holding(rebased(view, node))
 
 class Standing:
-  """A Tensor that looks at state: it itself while it is there and still does, else another one.
+  """A Tensor that views state. The same object is returned while it exists and still views it, else another one.
 
   `own` follows the state.
   """
@@ -143,7 +143,7 @@ class Standing:
 
   @classmethod
   def alone(cls, u: UOp) -> Standing:
-    """Of state that no Tensor looks at yet: each call returns the same one."""
+    """A leaf for state that no Tensor views yet: each call returns the same Tensor."""
     self = cls.__new__(cls)
     self.own = Tensor._holding(u)
     self.reference = weakref.ref(self.own)
@@ -167,8 +167,7 @@ class Expression:
 _LEAVES = (Given, View, Standing, Expression)
 
 class Watched:
-  """Storage that the captured function uses without being given it, and the Tensors that looked at it when it was
-  captured."""
+  """Storage that the captured function uses without being given it, and the Tensors that viewed it at the capture."""
   __slots__ = ("buffer", "nodes", "tensors")
 
   def __init__(self, buffer: Storage):
@@ -177,13 +176,13 @@ class Watched:
     self.note()
 
   def note(self) -> None:
-    """What the Tensors stand for now is right."""
+    """Record the Tensors' present nodes as valid."""
     self.nodes = [None if (t := reference()) is None else t.uop for reference in self.tensors]
 
   def check(self, differentiated: bool) -> None:
-    """Do an ASSIGN that waits, unless a gradient would flow through it.
+    """Do a pending ASSIGN, unless a gradient would flow through it.
 
-    Raises JitError if a Tensor is in another buffer now, or none is left.
+    Raises JitError if a Tensor is in another buffer now, or no Tensor is left.
     """
     gone = bool(self.tensors)
     for reference, node in zip(self.tensors, self.nodes):
@@ -194,7 +193,7 @@ class Watched:
     if gone: self.gone(differentiated)
 
   def gone(self, differentiated: bool) -> None:
-    """None of the Tensors is left."""
+    """Handle the case that no Tensor is left."""
     raise JitError(f"the Tensor of {self.buffer.size} elements of {self.buffer.dtype} that the function used when it "
                    f"was captured is gone: its "
                    "name or attribute stands for another one now; change it with assign(), or call reset() to capture "
@@ -212,11 +211,12 @@ class Watched:
     self.note()
 
 class Own(Watched):
-  """Storage that came with a capture from a pickle: what is left where the Tensors that looked at it are gone."""
+  """Storage that came with a capture from a pickle. It stays valid when the Tensors that viewed it are gone."""
   __slots__ = ()
 
   def look(self, differentiated: bool) -> None:
-    """Do the ASSIGNs that wait, and note who looks now: nobody, or those that were made of Tensors which are gone."""
+    """Do the pending ASSIGNs, and record the present viewers. There are none, or they were made of Tensors that are
+    gone."""
     waiting = [assign_of(tensor.uop) for tensor in viewers(self.buffer) if memory_of(tensor.uop)[1]]
     for u in waiting if differentiated else (): refuse_gradient(u)
     realizing.realize(waiting)
@@ -226,7 +226,7 @@ class Own(Watched):
   gone = look
 
 class Unseen(Own):
-  """In the place of all of these before the first call: who looks at the storage is known then."""
+  """Stands for all Own storage before the first call, when its viewers become known."""
   __slots__ = ("captured",)
   def __init__(self, captured: Captured): self.captured = captured
 
@@ -240,17 +240,16 @@ class Unseen(Own):
 # ***** the capture *****
 
 class Captured:
-  """A captured call: recordings per run of launches on one device, copies between them, slots, and how to make the
-  results.
+  """A captured call: recordings per run of launches on one device, copies between them, slots, and recipes of results.
 
-  given: the Tensors that were given; gradients from before that the call used are inputs, too. asks: does the function
-  ask for gradients by itself?
-  variables: the values of what was bound in the Tensors, or given. decisions: what the call decided by them. name: the
-  function's.
+  given: the argument Tensors. Gradients from before that the call used are inputs, too. asks: does the function ask for
+  gradients by itself?
+  variables: the values of Variables in the Tensors and arguments. decisions: the call's decisions by them. name: the
+  function's name.
   """
   watched: list[Watched]
-  waiting: list[tuple[weakref.ref[Holder], UOp]]    # values that waited before the call, and that it computed for
-                                                    # itself
+  # Values that were pending before the call, and that it computed for itself.
+  waiting: list[tuple[weakref.ref[Holder], UOp]]
 
   @boundary
   def __init__(self, capture: Capture, given: list[Tensor], asks: bool, variables: dict[str, int], result: Any,
@@ -276,18 +275,18 @@ class Captured:
     self.waiting = [(reference, u) for reference, u in capture.before.values() if u in capture.met]
 
   def begin(self) -> None:
-    """Record the steps. Nobody has looked yet who looks at the storage that the call was not given."""
+    """Record the steps. The viewers of storage that the call was not given are not known yet."""
     self._record()
     self.lookers: list[tuple[weakref.ref[Holder], UOp]] = []
     self.nodes: list[UOp] = []
-    self.counts: list[int] = []     # references to the nodes that Tensors look at the state with
+    self.counts: list[int] = []     # counts of references to the nodes through which Tensors view the state
 
   # ***** results *****
 
   def _plan_result(self, capture: Capture, inputs: list[Tensor], result: Any, content: dict[int, bytes]) -> None:
-    """How to make the result, and the gradients that the call leaves.
+    """Plan how to make the result, and the gradients that the call leaves.
 
-    What was made and is kept by others cannot be replayed.
+    Raises JitError for new values that other objects keep.
     """
     places = {id(t): k for k, t in enumerate(inputs)}
     buffers = {id(slot.buffer): k for k, slot in enumerate(self.inputs)}
@@ -322,7 +321,7 @@ class Captured:
                      "outside of the function, or assign() to a Tensor that is there already")
 
   def _kept(self, capture: Capture, planned: set[int], made: set[int]) -> Iterator[Holder]:
-    """The Tensors that the call made, that are alive, and that are no part of its result."""
+    """Yield live Tensors that the call made and that are no part of its result."""
     for buffer in [*capture.made, *[b for b, _ in capture.stored]]:
       for holder in viewers(buffer):
         if id(holder) not in planned: yield holder
@@ -335,7 +334,7 @@ class Captured:
       if any(n.op is Ops.BUFFER and id(n.storage) in reads for n in u.toposort()): yield waiting
 
   def used_elsewhere(self, made: set[int], kind: type[W]) -> list[W]:
-    """The storage that the call neither was given nor made, and that Tensors look at."""
+    """Return storage that the call was not given and did not make, and that Tensors view."""
     bases = {id(b.base): b.base for s in self.steps for b in s.buffers if id(b.base) in self.internal}
     used = {id(found): found for b in bases.values() if id(found := storage_with(b)) not in made}
     return [watched for b in used.values() if (watched := kind(b)).tensors]
@@ -344,7 +343,7 @@ class Captured:
 
   def _record(self) -> None:
     self.parts: list[Recording | Copy] = []
-    self.part_steps: list[list[Step]] = []    # of each part
+    self.part_steps: list[list[Step]] = []    # the steps of each part
     self.variable_patches: list[tuple[Recording, int, int, str]] = []
     self.grid_patches: list[tuple[Recording, int, Any]] = []
     self.kernels = len(self.steps)
@@ -372,9 +371,9 @@ class Captured:
     self.internal = {id(b.base) for s in self.steps for b in s.buffers} - inputs - fresh
 
   def _read_variables(self) -> None:
-    """The values of all Variables, those that the function has bound itself included.
+    """Record the values of all Variables, including those that the function binds.
 
-    Raises JitError where one has two values.
+    Raises JitError if one has two values.
     """
     self.fixed = {name: value for s in self.steps if s.runner is not None
                   for name, value in zip(s.runner.variables, s.variables) if name != SHARD}
@@ -411,13 +410,13 @@ class Captured:
   # ***** replaying *****
 
   def replay(self, tensors: list[Tensor], variables: dict[str, int]) -> Any:
-    """Run the capture on other inputs. A patch point is written only when what it should hold has changed.
+    """Run the capture on other inputs. A patch point is written only if its content changes.
 
-    The caller holds the engine's lock: a recording is one object, and no other thread may write what it reads.
+    The caller holds the engine's lock: a recording is one object, and no other thread may write its operands.
     """
     try: return self._replay(tensors, [buffer_of(base_buffer(t.uop)) for t in tensors], variables)
     except TinyError: raise
-    except FAULTS as error: raise internal(error) from error    # what `boundary` does, 0.1 us faster
+    except FAULTS as error: raise internal(error) from error    # as `boundary` does, 0.1 us faster
 
   def _replay(self, tensors: list[Tensor], buffers: list[Storage], variables: dict[str, int]) -> Any:
     for watched in self.watched: watched.check(self.differentiated)
@@ -427,7 +426,7 @@ class Captured:
         break
     if variables != self.variables: self._set_variables(variables)
     written = [] if not self.writes or self._unseen() else self.state + [buffers[k] for k in self.written_inputs]
-    if written: realizing.realize([], written)      # values that want the old contents
+    if written: realizing.realize([], written)      # values that need the old contents
     if self.gradients.left: self.gradients.release(tensors)
     for (_, next_draw), draw in zip(self.draws, self.draw_slots):
       drawn = next_draw()
@@ -456,7 +455,7 @@ class Captured:
     return result
 
   def _submit_timed(self, recorder: trace.Recorder) -> None:
-    """Submit launch by launch, where the device can, so that the recorder knows how long each takes."""
+    """Submit launch by launch, if the device can, so that the recorder gets the time of each."""
     first = time.perf_counter_ns()
     for part, steps in zip(self.parts, self.part_steps):
       start = time.perf_counter_ns()
@@ -468,13 +467,13 @@ class Captured:
     recorder.replayed(self.name, self.kernels, first)
 
   def _remember(self) -> None:
-    """Note who looks at the state now that its nodes are new: nobody but these Tensors."""
+    """Record the present viewers of the state, now that its nodes are new."""
     self.lookers = [(weakref.ref(t), t.uop) for b in self.state for t in viewers(b)]
     self.nodes = list(dict.fromkeys(node for _, u in self.lookers for node in chain(u)))
     self.counts = _references(self.nodes)
 
   def _unseen(self) -> bool:
-    """Do the same Tensors as after the last replay look at the state, and has nothing been expressed with it?
+    """Do the same Tensors view the state as after the last replay, and has nothing been expressed with it?
 
     Then its nodes may stay.
     """
@@ -502,7 +501,7 @@ class Captured:
       raise JitError(f"the function binds {name} to {self.fixed[name]} itself, which may depend on the Variables that "
                      f"it was given, and these have "
                      f"changed; bind {name} outside of the function, and pass it")
-    self.variables = {}       # unknown, until all are set
+    self.variables = {}       # unknown until all are set
     for recording, launch, position, name in self.variable_patches: recording.patch(launch, position, variables[name])
     for recording, launch, grid in self.grid_patches:
       recording.patch_grid(launch, value_of(grid, {**self.fixed, **variables}))
@@ -516,7 +515,7 @@ def is_inside(whole: Buffer, part: Buffer) -> bool:
 def _references(nodes: list[UOp]) -> list[int]: return [sys.getrefcount(u) for u in nodes]
 
 def check_result(result: Any) -> None:
-  """Raise JitError for something in a result that a replay cannot make again: an iterator, for one."""
+  """Raise JitError for a part of a result that a replay cannot make again, such as an iterator."""
   for leaf in leaves_of(result):
     if hasattr(leaf, "__next__"):
       raise JitError(f"the function returns {type(leaf)}, which can be read once; return a list, or a tuple, of what "

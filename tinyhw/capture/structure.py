@@ -1,9 +1,8 @@
-"""Arguments and results of functions as trees: what is found in them, and the same tree around other leaves.
+"""Arguments and results of functions as trees: collect their leaves, and rebuild the same tree around other leaves.
 
-Branches are lists, tuples (named ones too), dicts and dataclasses. Leaves are Tensors, bound Variables and everything
-else, which counts as a plain
-value: numbers and texts are equal if a program cannot tell them apart (0.0 is not -0.0, True is not 1, NaN is NaN),
-other values with a hash of their own are compared by ==, and objects by identity.
+Branches are lists, tuples (named ones too), dicts and dataclasses. Leaves are Tensors, bound Variables and other
+objects, which count as plain values. Numbers and texts are equal if a program cannot tell them apart: 0.0 is not -0.0,
+True is not 1, NaN is NaN. Other values with a hash of their own are compared by ==, and objects by identity.
 """
 from __future__ import annotations
 import copy
@@ -17,46 +16,45 @@ from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-_DEEPEST = 100    # containers in containers; what is deeper contains itself
+_DEEPEST = 100    # limit of nesting; a deeper container contains itself
 _MOST_NAMED = 16
-_NAMES = [tuple(map(str, range(n))) for n in range(_MOST_NAMED + 1)]    # of so many Tensors without keywords: the same
-                                                                        # object in each call
+# The names of n Tensors without keywords: the same object in each call.
+_NAMES = [tuple(map(str, range(n))) for n in range(_MOST_NAMED + 1)]
 
 class Rest(NamedTuple):
-  """A place in the arguments that holds no Tensor: `token` equals that of another call if nothing has changed; `value`
+  """A place in the arguments that holds no Tensor. `token` equals that of another call if nothing has changed. `value`
   is for messages."""
   name: str
   token: Any
   value: Any
   is_branch: bool = False     # a container, whose parts are places themselves
 
-# What a call was given: names of Tensors and these, each once; values of Variables; the rest. A plain tuple: a named
-# one takes 0.2 us longer to make.
+# The arguments of a call: names of Tensors, these Tensors once each, values of Variables, and the rest. A plain tuple:
+# a named one takes 0.2 us longer to make.
 Arguments = tuple[tuple[str, ...], list[Tensor], dict[str, int], tuple[Rest, ...]]
 
 class _Object:
-  """A token that equals only that of the same object."""
+  """A token that equals only the token of the same object."""
   __slots__ = ("value",)
   def __init__(self, value: Any): self.value = value
   def __eq__(self, other: object) -> bool: return isinstance(other, _Object) and other.value is self.value
   def __hash__(self) -> int: return id(self.value)
 
 def is_data(value: Any) -> bool:
-  """Is this mutable memory of another library or of Python, an array or a bytearray, a number or a structure of
-  ctypes?"""
+  """Is this mutable memory: an array of another library or of Python, a bytearray, a number or structure of ctypes?"""
   kind: Any = type(value)
   return _holds_data(kind)
 
 @functools.lru_cache(maxsize=256)
 def _holds_data(kind: Any) -> bool:
   if issubclass(kind, (str, bytes)): return False
-  if hasattr(kind, "__array__"): return not _has_hash(kind)    # numbers of NumPy have one
+  if hasattr(kind, "__array__"): return not _has_hash(kind)    # NumPy's numbers have a hash
   if issubclass(kind, (bytearray, memoryview)) or kind.__module__ == "array": return True
-  # no functions of ctypes
+  # without functions of ctypes
   return any(base.__name__ == "_CData" for base in kind.__mro__) and "__call__" not in dir(kind)
 
 def token(value: Any) -> Any:
-  """What equals the token of another value if both are the same to every program."""
+  """Return a token that equals that of another value if no program can tell the values apart."""
   kind = type(value)
   if kind in (int, str, bool, bytes, type(None)): return kind, value
   if kind is float: return kind, value.hex()
@@ -67,20 +65,20 @@ def token(value: Any) -> Any:
   return (kind, value) if _has_hash(kind) else _Object(value)
 
 def _has_hash(kind: type) -> bool:
-  """Have objects of this class a hash of their own, so that equal ones stay equal?"""
+  """Do objects of this class have a hash of their own, so that equal ones stay equal?"""
   return getattr(kind, "__hash__", None) not in (None, object.__hash__)
 
 def fields_of(value: Any) -> tuple[str, ...] | None:
-  """The names of the fields of a dataclass's object; None for anything else."""
+  """Return the field names of a dataclass instance; None for other values."""
   found = getattr(type(value), "__dataclass_fields__", None)
   return None if found is None else tuple(name for name in found if hasattr(value, name))
 
 def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-  """What is in the arguments of a call.
+  """Return the Tensors, Variables and other values in the arguments of a call.
 
   Raises JitError for arrays of other libraries, and containers without an end.
   """
-  if not kwargs:    # the usual calls, quickly
+  if not kwargs:    # fast path for the usual calls
     count = len(args)
     if count == 1 and type(args[0]) is Tensor: return _NAMES[1], [args[0]], {}, ()
     if count <= _MOST_NAMED and len(set(map(id, args))) == count and all([type(a) is Tensor for a in args]):
@@ -112,29 +110,29 @@ def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
   return tuple([name for name, _ in tensors.values()]), [t for _, t in tensors.values()], variables, tuple(rest)
 
 def _branches(value: Any) -> list[tuple[Any, Any]] | None:
-  """The parts of a container by key; None for a leaf."""
+  """Return the parts of a container by key; None for a leaf."""
   if isinstance(value, (list, tuple)): return list(enumerate(value))
   if isinstance(value, dict): return list(value.items())
   names = fields_of(value) if not isinstance(value, type) else None
   return None if names is None else [(name, getattr(value, name)) for name in names]
 
 def same_rest(a: tuple[Rest, ...], b: tuple[Rest, ...]) -> bool:
-  """Is all that is no Tensor the same in two calls?"""
+  """Are all arguments other than Tensors the same in two calls?"""
   return a is b or len(a) == len(b) and all(x.name == y.name and x.token == y.token for x, y in zip(a, b))
 
 def difference(a: tuple[Rest, ...], b: tuple[Rest, ...]) -> str:
-  """The first difference, in words."""
+  """Describe the first difference."""
   for x, y in zip(a, b):
     if x.name != y.name or x.token != y.token: return f"{x.name} was {short(x.value)} and is {short(y.value)}"
   return "their number"
 
 def short(value: Any) -> str:
-  """A value in a message."""
+  """Format a value for a message."""
   text = f"a Tensor of shape {value.shape}" if isinstance(value, Tensor) else repr(value)
   return text if len(text) < 100 else f"a {type(value).__name__}"
 
 def leaves_of(tree: Any) -> Iterator[Any]:
-  """The leaves of a result, in order. Raises JitError for containers without an end."""
+  """Return the leaves of a result, in order. Raises JitError for containers without an end."""
   stack = [(tree, 0)]
   while stack:
     value, depth = stack.pop()
@@ -145,11 +143,11 @@ def leaves_of(tree: Any) -> Iterator[Any]:
     else: stack.extend([(v, depth + 1) for _, v in reversed(branches)])
 
 def tensors_in(tree: Any) -> list[Tensor]:
-  """The Tensors of a result, in order."""
+  """Return the Tensors of a result, in order."""
   return [tree] if isinstance(tree, Tensor) else [leaf for leaf in leaves_of(tree) if isinstance(leaf, Tensor)]
 
 def rebuilt(tree: Any, leaf: Callable[[Any], Any]) -> Any:
-  """The same containers, new ones, around leaf(...) of each leaf."""
+  """Return new containers of the same structure, around leaf(...) of each leaf."""
   if isinstance(tree, tuple):
     parts = [rebuilt(v, leaf) for v in tree]
     return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)

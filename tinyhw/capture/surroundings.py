@@ -1,15 +1,18 @@
-"""What a function reads besides its arguments: noted while TinyJit captures, compared before each replay.
+"""Guards on the live-ins of a function: recorded while TinyJit captures it, compared before each replay.
 
-While the function runs, a profile hook (`sys.setprofile`) sees which Python functions it calls, other than this
-framework's own and the standard library's (layers and optimizers of tinyhw.nn are followed). The code of each says
-which names it uses: globals, free variables, attributes. Followed are those of its globals and free variables, of the
-object that it is a method of, and of objects that are its arguments; of what is found there the attributes that this
-code names, and so on; items of lists, tuples and dicts. Attributes are found as Python finds them, in the object, a
-slot or a class; a property is a function that is called. Names in `getattr(x, "name")` count if they are written out.
+A live-in is a value that the function reads besides its arguments. While the function runs, a profile hook
+(`sys.setprofile`) sees the Python functions that it calls, except this framework's own and the standard library's.
+Layers and optimizers of tinyhw.nn are followed. The code of each function has the names that it uses: globals, free
+variables, attributes.
 
-Each such place is noted twice: with what it held when its function was entered, so that a capture can be refused if the
-function changed it, and with what it holds after the capture, for the replays. A comparison is of identity first: 0.05
-us a place where nothing has changed.
+The search starts at its globals and free variables, the object that it is a method of, and arguments that are objects.
+From each object it follows the attributes that the code names, and so on, and items of lists, tuples and dicts.
+Attributes are found as Python finds them: in the object, a slot or a class. A property is a function that is called.
+Names in `getattr(x, "name")` count if they are literals.
+
+Each live-in is recorded twice. Its value on entry to the function tells whether the function changed it, which refuses
+the capture. Its value after the capture is compared before replays. A comparison is of identity first: 0.05 us a
+live-in if nothing has changed.
 """
 from __future__ import annotations
 import contextlib
@@ -34,15 +37,15 @@ from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
 
 _PLAIN = (int, float, complex, str, bytes, type(None))
-_DEEPEST = 8                  # attributes of attributes that are followed
+_DEEPEST = 8                  # depth of attributes of attributes that are followed
 _MOST_PLACES = 1 << 17
-_LARGEST_COPY = 1 << 20       # bytes of an array that are kept to compare it with
+_LARGEST_COPY = 1 << 20       # bytes of an array that are kept for comparison
 _MAPPINGS = (dict, MappingProxyType)
 _CONTAINERS: Any = (list, tuple, set, deque, *_MAPPINGS, type({}.keys()), type({}.values()), type({}.items()))
-_WRAPPERS = {ChainMap: "maps", UserDict: "data", UserList: "data"}      # the standard library's containers around
-                                                                        # others, and their attribute
-_VARIABLES: Any = getattr(os.environ, "_data", os.environ)      # of the environment, as it is kept: the dict inside is
-                                                                # compared sooner
+# The standard library's wrappers of containers, and the attribute that holds the container.
+_WRAPPERS = {ChainMap: "maps", UserDict: "data", UserList: "data"}
+# The environment's inner dict, which compares faster.
+_VARIABLES: Any = getattr(os.environ, "_data", os.environ)
 _MAKERS = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
 _MISSING: Any = type("nothing", (), {"__repr__": lambda self: "nothing"})()
 
@@ -50,25 +53,25 @@ def _weak(value: Any) -> Any:
   try: return weakref.ref(value)
   except TypeError: return None
 
-_OWN = os.path.dirname(os.path.dirname(_weak.__code__.co_filename)) + os.sep    # as it stands in code, maybe relative
+_OWN = os.path.dirname(os.path.dirname(_weak.__code__.co_filename)) + os.sep  # as in code, maybe relative
 _FOLLOWED = tuple(os.path.join(_OWN, name) for name in ("nn", "llm"))
 _LIBRARY = os.path.dirname(functools.wraps.__code__.co_filename) + os.sep
 _PACKAGES = ("site-packages", "dist-packages")
 
 @functools.lru_cache(maxsize=None)
 def is_followed(filename: str) -> bool:
-  """Is code of this file the user's, or a layer's?"""
+  """Is this file code of the user, or of a layer?"""
   if filename.startswith(_OWN): return filename.startswith(_FOLLOWED)
   return not filename.startswith("<frozen") and (not filename.startswith(_LIBRARY)
                                                  or any(p in filename for p in _PACKAGES))
 
 @functools.lru_cache(maxsize=None)
 def is_followed_module(name: Any) -> bool:
-  """Is a module of this name the user's, or one of layers? Not that of a driver from outside of the tree, nor those
-  beside it.
+  """Is a module of this name the user's, or one of layers? Drivers from outside of the tree, and modules next to them,
+  are not.
 
-  For functions that were made of text, too, as those of dataclasses are; those of named tuples read nothing that could
-  change.
+  The name also decides for functions that were compiled from text, as those of dataclasses are. Functions of named
+  tuples read nothing that could change.
   """
   package = str(name).rpartition(".")[0]
   if package and any(driver.rpartition(".")[0] == package for driver in DRIVERS.values()): return False
@@ -77,7 +80,7 @@ def is_followed_module(name: Any) -> bool:
   return name.partition(".")[0] != "tinyhw" or name.startswith(("tinyhw.nn", "tinyhw.llm"))
 
 class Place(NamedTuple):
-  """Where something is: `read(container, key)` gives what is there now."""
+  """A guard on one value: `read(container, key)` returns the present value."""
   read: Callable[[Any, Any], Any]
   container: Any
   key: Any
@@ -99,35 +102,37 @@ def _referred(container: Any, key: Any) -> Any:
 def _nothing() -> None: pass
 
 class Root(NamedTuple):
-  """One called function: its code, the function if it was found and its arguments that are objects (weakly held: they
-  may be of this call only, and their free variables Tensors of it), and which free variables are variables of this
-  call."""
+  """One called function: its code, the function if it was found, and its arguments that are objects. local: free
+  variables that are variables of this call.
+
+  Functions and objects are held weakly: they may exist for this call only, and free variables may be Tensors of it.
+  """
   code: CodeType
   globals: dict[str, Any]
-  function: Callable[[], Any]    # a FunctionType or None
+  function: Callable[[], Any]    # returns a FunctionType or None
   objects: tuple[tuple[str, Callable[[], Any]], ...]
   local: set[tuple[CodeType, str]]
 
 class Surroundings:
-  """Places and what they held. lasting: hold what is there, as long as these notes are kept; else objects and Tensors
-  are held weakly."""
+  """Guards: live-ins and their values. lasting: holds the values as long as the guards exist; otherwise objects and
+  Tensors are held weakly."""
   def __init__(self, lasting: bool = True):
     self.lasting = lasting
     self.places: list[Place] = []
-    self.contents: list[tuple[Any, tuple[Any, ...], str]] = []    # a list or dict, its items (keys, then values), the
-                                                                  # place in words
+    # A list or dict, its items (keys, then values), and its name.
+    self.contents: list[tuple[Any, tuple[Any, ...], str]] = []
     self.growing: list[tuple[Any, int, str]] = []
     self.data: list[tuple[Any, bytes, str]] = []
-    self.lazy: list[tuple[Callable[[], Tensor | None], UOp, str]] = []     # Tensors without storage, and what they are
-    self.tensors: list[Tensor] = []               # all others; these notes have them only if they last
+    self.lazy: list[tuple[Callable[[], Tensor | None], UOp, str]] = []     # Tensors without storage, and their nodes
+    self.tensors: list[Tensor] = []               # all other Tensors; held only if the guards last
     self._seen: set[Any] = set()
-    self._kept: list[Any] = []      # so that ids stay theirs
-    self._passing = False           # these are objects that functions hand on: they may be of this call only
+    self._kept: list[Any] = []      # keeps ids valid
+    self._passing = False           # are these objects that functions pass on? They may be of this call only
 
-  # ***** noting *****
+  # ***** recording *****
 
   def add(self, root: Root) -> None:
-    """Note what a called function reads."""
+    """Record the live-ins of a called function."""
     names = names_of(root.code)
     for name in names.globals & root.globals.keys():
       self._place(_item, root.globals, name, root.globals[name], name, names)
@@ -170,7 +175,7 @@ class Surroundings:
     else: self.inside(value, name, names, depth)
 
   def inside(self, value: Any, name: str, names: Names, depth: int = 0) -> None:
-    """Note what is inside of a value: items of a container, else attributes that the code names."""
+    """Record the contents of a value: items of a container, else attributes that the code names."""
     if isinstance(value, _PLAIN) or depth > _DEEPEST: return
     if isinstance(value, Tensor): return self._tensor(value, name)
     key = id(value), names
@@ -193,14 +198,14 @@ class Surroundings:
       self._environment(names.environment)
     elif is_data(value): self._data(value, name)
     elif isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
-      if self._passing: return      # one that is still there after the call is refused then
+      if self._passing: return      # an object that still exists after the call is refused then
       raise JitError(f"{name} is an iterator ({type(value).__name__}), and replays would not take its next item; take "
                      f"it outside of the function, "
                      "and pass it as an argument")
     elif not isinstance(value, FunctionType): self._object(value, name, names, depth)
 
   def _environment(self, keys: frozenset[str | None]) -> None:
-    """Note variables of the environment: those whose names are written out, else all. The function may set them."""
+    """Record variables of the environment: literal names, else all variables. The function may set them."""
     if not self.lasting or (id(os.environ), keys) in self._seen: return
     self._seen.add((id(os.environ), keys))
     written = [key for key in keys if key is not None]
@@ -226,7 +231,7 @@ class Surroundings:
     self.data.append((self._held(value), bytes(value), name))
 
   def _object(self, value: Any, name: str, names: Names, depth: int) -> None:
-    """Note the attributes that the code names: the object's own, those in slots, and those of classes that are no
+    """Record the attributes that the code names: the object's own, those in slots, and those of classes that are no
     functions."""
     module = value.__name__ if isinstance(value, ModuleType) else (value if isinstance(value, type)
                                                                    else type(value)).__module__
@@ -251,7 +256,7 @@ class Surroundings:
       self._place(_attribute, value, key, getattr(value, key, _MISSING), f"{name}.{key}", names, depth + 1)
 
   def _held(self, value: Any) -> Any:
-    """What was handed on, weakly where that is possible; all else itself."""
+    """Return a passed-on value weakly if possible; other values as they are."""
     return (_weak(value) or value) if self._passing else value
 
   def _weakly(self, value: Any) -> Any:
@@ -260,7 +265,7 @@ class Surroundings:
   # ***** comparing *****
 
   def check(self) -> None:
-    """Raise JitError for the first place that holds something else now."""
+    """Raise JitError for the first live-in that has another value now."""
     for place in self.places:
       now = place.read(place.container, place.key)
       if now is not place.value and not _same(now, place.value): _refuse(place.name, place.value, now)
@@ -281,7 +286,7 @@ class Surroundings:
                        "captured, or call reset()")
 
   def changes(self) -> Iterator[tuple[str, Any, Any]]:
-    """What the function has changed itself: the place in words, what it held before and what it holds now."""
+    """Yield the changes that the function itself made: the name, the value before, the value now."""
     for place in self.places:
       if place.read is _referred and place.container() is None: continue     # an object of this call only
       now, before = place.read(place.container, place.key), _strong(place.value)
@@ -307,15 +312,14 @@ def _items(container: Any) -> tuple[Any, ...]:
   return (*container.keys(), *container.values()) if isinstance(container, _MAPPINGS) else tuple(container)
 
 def _key_of(container: Any, items: tuple[Any, ...], item: Any) -> Any:
-  """Where in a container one of its items is."""
+  """Return the key or index of an item in a container."""
   k = next(k for k, x in enumerate(items) if x is item)
   return items[k % len(container)] if isinstance(container, _MAPPINGS) else k
 
 def _strong(value: Any) -> Any: return value() if isinstance(value, weakref.ref) else value
 
 def _computes(found: Any) -> bool:
-  """Is this attribute of a class a function, or something that calls one (a property), rather than a value or a
-  slot?"""
+  """Is this attribute of a class a function, or does it call one (a property), rather than being a value or a slot?"""
   return hasattr(type(found), "__get__") and not isinstance(found, MemberDescriptorType)
 
 def _is_users(module: str) -> bool:
@@ -324,7 +328,7 @@ def _is_users(module: str) -> bool:
   return file is None or is_followed(file)
 
 def _same(a: Any, b: Any) -> bool:
-  """Equal numbers and texts of one type, and tuples of them, are no change."""
+  """Compare values: equal numbers and texts of one type, and tuples of them, count as unchanged."""
   if a is b: return True
   if type(a) is not type(b): return False
   if isinstance(a, tuple): return len(a) == len(b) and all(map(_same, a, b))
@@ -349,10 +353,10 @@ def _refuse_size(name: str, container: Any, items: tuple[Any, ...], now: tuple[A
                  f"now; a replay would use the old "
                  f"ones: {_HOW}")
 
-# ***** which functions are called *****
+# ***** called functions *****
 
 def _is_shared(value: Any) -> bool:
-  """Is it the generator that `random.random()` and its like draw from?"""
+  """Is it the generator from which `random.random()` and its like draw?"""
   random = sys.modules.get("random")
   return value is not None and random is not None and value is getattr(random, "_inst", None)
 
@@ -363,17 +367,17 @@ class Watcher:
   Another profile function is called, too."""
   def __init__(self, function: Any, given: Iterable[Any] = ()):
     self.is_noting = False
-    self.has_drawn = False      # from Python's own random numbers, of which other threads may draw, too
-    self._given = {id(value): value for value in given}     # containers that are arguments: what is in them is given,
-                                                            # too
+    self.has_drawn = False      # draws from Python's random numbers; other threads may draw, too
+    # Containers that are arguments: their contents are given, too.
+    self._given = {id(value): value for value in given}
     self.before = Surroundings(lasting=False)
     self.roots: list[Root] = []
-    self._seen: dict[Any, tuple[Any, ...]] = {}     # what was noted, and the objects, so that their ids are not those
-                                                    # of others now
+    # Recorded keys with their objects, so that ids are not reused.
+    self._seen: dict[Any, tuple[Any, ...]] = {}
     self._importing: FrameType | None = None
-    self._local: set[tuple[CodeType, str]] = set()      # free variables of code that are variables of a call that was
-                                                        # seen
-    self._made: dict[int, Any] = {}       # objects that the function made itself, held weakly where that is possible
+    # Free variables of code that are variables of a call that was seen.
+    self._local: set[tuple[CodeType, str]] = set()
+    self._made: dict[int, Any] = {}       # objects that the function made, held weakly if possible
     self._objects: list[tuple[str, Any, Names]] = []
     written, objects = unwrapped(function)
     if not isinstance(written, FunctionType) or not is_followed(written.__code__.co_filename): return
@@ -389,8 +393,8 @@ class Watcher:
   def __exit__(self, *_: object) -> None: self.stop()
 
   def stop(self) -> None:
-    """Note no more."""
-    # Python 3.11's cProfile, which has no function
+    """Stop recording."""
+    # cProfile of Python 3.11 has no function.
     if self._other is not None and not callable(self._other): self._other.enable()
     else: sys.setprofile(self._other)
     self.is_noting = False
@@ -400,11 +404,11 @@ class Watcher:
       if event == "return" and frame is self._importing: self._importing = None
     elif event == "call":
       code = frame.f_code
-      # what modules do when they are loaded is done once
+      # Modules run once, when they are loaded.
       if code.co_filename.startswith("<frozen importlib"): self._importing = frame
       elif is_followed(code.co_filename) and is_followed_module(frame.f_globals.get("__name__")):
         self._called(frame, code)
-      # the second of two is kept in Python
+      # gauss draws two numbers and keeps the second in Python.
       elif code.co_name == "gauss" and _is_shared(frame.f_locals.get("self")): self.has_drawn = True
     elif event == "c_call" and _is_shared(getattr(argument, "__self__", None)): self.has_drawn = True
     if self._other is not None and callable(self._other): self._other(frame, event, argument)
@@ -438,12 +442,12 @@ class Watcher:
       self.before.inside(value, name, names)
 
   def names(self, attribute: str) -> bool:
-    """Does code of the user's, among what was called, name an attribute?"""
+    """Does user code among the called functions name an attribute?"""
     return any(attribute in names_of(root.code).attributes and not root.code.co_filename.startswith(_OWN)
                for root in self.roots)
 
   def forget(self) -> None:
-    """Drop what was noted with the values of before."""
+    """Drop the records with the values on entry."""
     self.before = Surroundings(lasting=False)
     self._seen.clear()
 
@@ -457,20 +461,20 @@ class Watcher:
     self.before.add(root)
 
   def after(self) -> Surroundings:
-    """What all that was read is now, to compare replays with."""
+    """Return guards with the present values, for comparison at replays."""
     found = Surroundings()
     for root in self.roots: found.add(root)
     for name, value, names in self._objects: found.inside(value, name, names)
     return found
 
-# Their functions live for one call, and have the free variables of the code around them, which is followed (Python 3.10
-# and 3.11)
+# Their functions live for one call, and have the free variables of the surrounding code, which is followed (Python 3.10
+# and 3.11).
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 
 def _function_of(frame: FrameType, free: list[Any]) -> FunctionType | None:
-  """The function that a frame runs, with these values of its free variables: the frame does not say which it is.
+  """Return the function that a frame runs, with these values of its free variables. The frame does not name it.
 
-  Its caller has it at hand, most often. To ask all objects of the process who has the code takes 9 ns for each of them.
+  Its caller usually refers to it. Searching all objects of the process by code takes 9 ns for each of them.
   """
   code = frame.f_code
   def fits(x: Any) -> bool:
@@ -479,8 +483,7 @@ def _function_of(frame: FrameType, free: list[Any]) -> FunctionType | None:
   return next(filter(fits, _at_hand(frame.f_back)), None) or next(filter(fits, gc.get_referrers(code)), None)
 
 def _at_hand(frame: FrameType | None) -> Iterator[Any]:
-  """What the variables of a frame stand for, and what is inside of that: items, attributes, the function of a
-  method."""
+  """Yield the values of a frame's variables and their contents: items, attributes, the function of a method."""
   if frame is None: return
   globals_ = frame.f_globals
   for value in [*frame.f_locals.values(), *[globals_[name] for name in frame.f_code.co_names if name in globals_]]:
@@ -496,8 +499,8 @@ def _at_hand(frame: FrameType | None) -> Iterator[Any]:
         with contextlib.suppress(AttributeError): yield slot.__get__(value)
 
 def unwrapped(function: Any) -> tuple[Any, list[tuple[str, Any]]]:
-  """The function that was written, without bindings, and decorators that say what they wrap; and what it was given on
-  the way, by name."""
+  """Return the innermost function, without bindings and decorators that declare their function, and the bound objects
+  by name."""
   objects: list[tuple[str, Any]] = []
   while True:
     if isinstance(function, functools.partial):

@@ -1,5 +1,7 @@
-"""The modules that compile to Code, by the first part of a device's `arch`: the ISAs of the registry, and renderers of
-source."""
+"""The modules that compile to Code, by the first part of a device's `arch`.
+
+They are the ISAs of the registry, and the renderers of source.
+"""
 from collections import ChainMap
 
 from tinyhw.isa import TARGETS
