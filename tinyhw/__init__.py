@@ -26,9 +26,11 @@ _ROOT = _os.path.dirname(__path__[0])
 _PLACE = _os.path.join(__path__[0], "<beside>")   # no folder: an entry of __path__ that only _Beside understands
 
 class _Beside:
-  """In a clone, and in an archive of one, `drivers/` and `autogen/` lie beside this folder. Finds these two there, and
-  nothing else: the clone itself in `__path__` would make setup.py, the examples and this package its own modules,
-  without end."""
+  """Finds `drivers/` and `autogen/`, which lie next to this folder in a clone or an archive of one.
+
+  It finds nothing else. If the clone itself were in `__path__`, setup.py, the examples and this package would become
+  its own modules, recursively.
+  """
   def __init__(self, path: str) -> None:
     if path != _PLACE: raise ImportError(f"{path} is not the place of {' and '.join(_BESIDE)}")
 
@@ -38,11 +40,11 @@ class _Beside:
             else None)
 
   def iter_modules(self, prefix: str = "") -> list[tuple[str, bool]]:
-    """For pkgutil: who lists this package sees them."""
+    """List these packages for pkgutil."""
     return [(prefix + part, True) for part in _BESIDE if self.find_spec(f"{__name__}.{part}") is not None]
 
-if not _os.path.isdir(_os.path.join(__path__[0], "drivers")):   # installed, they are inside
-  _sys.path_hooks.insert(0, _Beside)   # before that of archives, which takes all paths inside of one
+if not _os.path.isdir(_os.path.join(__path__[0], "drivers")):   # after installation they are inside
+  _sys.path_hooks.insert(0, _Beside)   # before the hook of archives, which takes all paths inside of one
   __path__.append(_PLACE)
 
 _MODULES = {

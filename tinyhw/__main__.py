@@ -20,7 +20,7 @@ class UsageError(Exception):
   """The command line cannot be understood."""
 
 def assembler(command: str, arguments: Sequence[str]) -> tuple[ModuleType, str]:
-  """The architecture that --arch, an option of asm and disasm, names, and the module that knows it."""
+  """Return the architecture that --arch, an option of asm and disasm, names, and its module."""
   words = [w for a in arguments for w in (a.split("=", 1) if a.startswith("--") else [a])]
   arch = ""
   if "--arch" in words:
@@ -42,13 +42,15 @@ def assembler(command: str, arguments: Sequence[str]) -> tuple[ModuleType, str]:
   return importlib.import_module(isa.ASSEMBLERS[name]), arch
 
 def asm(arguments: Sequence[str]) -> int:
-  """Assembly text on standard input, an instruction a line, to its bytes in hex, in memory order."""
+  """Assemble text on standard input, an instruction a line. Print the bytes in hex, in memory order."""
   module, arch = assembler("asm", arguments)
   return translate(sys.stdin, lambda text: show_bytes(module.assemble(text, arch)), sys.stdout, sys.stderr)
 
 def disasm(arguments: Sequence[str]) -> int:
-  """The bytes of an instruction in hex, one a line on standard input, to assembly text; --plain: without the control
-  words that NVIDIA's have."""
+  """Disassemble bytes in hex on standard input, an instruction a line.
+
+  --plain: omit the control words of NVIDIA's instructions.
+  """
   module, arch = assembler("disasm", [word for word in arguments if word != "--plain"])
   show = getattr(module, "plain", module.disassemble) if "--plain" in arguments else module.disassemble
   def one(text: str) -> str:
@@ -58,8 +60,11 @@ def disasm(arguments: Sequence[str]) -> int:
   return translate(sys.stdin, one, sys.stdout, sys.stderr)
 
 def doctor(arguments: Sequence[str]) -> int:
-  """Which devices open here, why others do not, and the command that would change that; 1 if none opens. --device: all
-  that is found about one."""
+  """List the devices that open here. For others give the reason and the command that would change it. Return 1 if none
+  opens.
+
+  --device: all findings about one device.
+  """
   words = [word for word in arguments if word != "--json"]
   if words and (words[0] != "--device" or len(words) != 2):
     raise UsageError(f"the options are --json and --device NAME, got {' '.join(arguments)}")
@@ -73,8 +78,10 @@ def doctor(arguments: Sequence[str]) -> int:
   return 0 if facts["default"] else 1
 
 def cache(arguments: Sequence[str]) -> int:
-  """Where the cache lies, and how many entries and bytes of each kind there are; `clear` removes all but downloads, or
-  the kinds that are named; `limit` sets the most that it may take: 500M, 2G, none."""
+  """Show the cache folder, and the entries and bytes of each kind.
+
+  `clear` removes all but downloads, or the named kinds. `limit` sets the maximum size: 500M, 2G, none.
+  """
   caches, storage = importlib.import_module("tinyhw.files.cache"), importlib.import_module("tinyhw.files.storage")
   said = caches.run(arguments, storage.cache_dir())
   if said is None:
@@ -83,7 +90,7 @@ def cache(arguments: Sequence[str]) -> int:
   return 0
 
 def viz(arguments: Sequence[str]) -> int:
-  """Show a recording of VIZ=1 on a local page: the file that is named, else the newest one in CACHEDIR.
+  """Show a recording of VIZ=1 on a local page: the named file, else the newest one in CACHEDIR.
 
   Ctrl-C ends it.
   """
@@ -103,16 +110,18 @@ def viz(arguments: Sequence[str]) -> int:
   return 0
 
 def emulate(arguments: Sequence[str]) -> int:
-  """Run a kernel of an AMD or NVIDIA GPU on a virtual one that forgives nothing, with a trace, stops, and registers
-  lane by lane."""
+  """Run a kernel on a virtual AMD or NVIDIA GPU with strict checks, a trace, breakpoints, and registers lane by
+  lane."""
   if not arguments: raise UsageError("a file and --arch are expected; `emulate --help` says what else there is")
   command = importlib.import_module("tinyhw.emulator.command")
   if HELP & set(arguments): print(f"usage: python3 -m tinyhw emulate {command.USAGE}\n\n{command.__doc__}")
   return 0 if HELP & set(arguments) else int(command.run(arguments))
 
 def selftest(arguments: Sequence[str]) -> int:
-  """Ask a device step by step whether it does what the driver and the compiler rely on; --faults provokes a hang and a
-  page fault."""
+  """Test step by step the behaviour of a device on which the driver and the compiler rely.
+
+  --faults provokes a hang and a page fault.
+  """
   words = [word for word in arguments if not word.startswith("-")]
   unknown = set(arguments) - {*words, "--json", "--faults"}
   if unknown or len(words) != 1:
@@ -121,7 +130,8 @@ def selftest(arguments: Sequence[str]) -> int:
   return int(command.run(words[0], "--faults" in arguments, "--json" in arguments))
 
 class Command(NamedTuple):
-  """takes: the words after the name. does: one line for the overview. run: gets these words, returns the exit status."""
+  """A command. takes: its arguments, as text. does: one line for the overview. run: gets the arguments, returns the
+  exit status."""
   takes: str
   does: str
   run: Callable[[Sequence[str]], int]
@@ -145,7 +155,7 @@ VARIABLES = (("DEV=CPU", "the device: CPU, AMD, NV, CLANG, PYTHON"),
              ("EMULATE=gfx1100", "a virtual card in place of a real one (with DEV=AMD or NV)"))
 
 def overview(bold: bool) -> str:
-  """What there is: commands by heading, and the variables that users want first."""
+  """Return the list of commands by heading, and the variables that users need first."""
   def heading(text: str) -> str: return f"\x1b[1m{text}\x1b[0m" if bold else text
   shown = {name: f"{name} {command.takes.partition('[')[0]}".strip() for name, command in ALL.items()}   # no options
   width = max(len(text) for text in (*shown.values(), *[name for name, _ in VARIABLES])) + 2
@@ -161,7 +171,7 @@ def overview(bold: bool) -> str:
   return "\n".join(lines)
 
 def main(arguments: Sequence[str]) -> int:
-  """Run a command. Return 2 where there is no such command or its options are wrong, 1 where it fails."""
+  """Run a command. Return 2 for an unknown command or wrong options, 1 for a failure."""
   if not arguments or arguments[0] in HELP | {"help"}:
     print(overview(sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
     return 0
@@ -182,6 +192,6 @@ def main(arguments: Sequence[str]) -> int:
     return 1
 
 if __name__ == "__main__":
-  # `... | head -1` ends it without a word, as it ends other commands
+  # `... | head -1` ends it without a message, as it ends other commands.
   if hasattr(signal, "SIGPIPE"): signal.signal(signal.SIGPIPE, signal.SIG_DFL)
   sys.exit(main(sys.argv[1:]))

@@ -1,10 +1,10 @@
-"""What one operation on one element gives, in Python numbers: the meaning of arithmetic here, for every data type. No
-graph, no memory layout.
+"""The semantics of arithmetic on one element, in Python numbers, for every data type. It has no graph and no memory
+layout.
 
 The interpreter, constant folding and the PYTHON device all compute with these functions. A value is a Python bool, int
-or float that its type can hold. Integers wrap; floats are rounded to nearest, ties to even, after each operation. A
-float type narrower than float32 computes in float32 and rounds the result to itself; conversions to and from it go by
-way of float32, but from float64 with one rounding. docs/design/arithmetic.md has all.
+or float that its type can hold. Integers wrap. Floats are rounded to nearest, ties to even, after each operation. A
+float type narrower than float32 computes in float32 and rounds the result to itself. Conversions to and from it go
+through float32, except those from float64, which round once. docs/design/arithmetic.md has all rules.
 """
 from __future__ import annotations
 import math
@@ -24,17 +24,17 @@ Function = Callable[..., Scalar]
 _FLOAT, _BITS32, _HALF, _SHORT = struct.Struct("<f"), struct.Struct("<I"), struct.Struct("<e"), struct.Struct("<H")
 
 def round_float32(x: float) -> float:
-  """x rounded to float32; overflow gives infinity."""
+  """Round x to float32. Overflow gives infinity."""
   try: return _FLOAT.unpack(_FLOAT.pack(x))[0]  # type: ignore[no-any-return]  # struct gives Any
   except OverflowError: return math.copysign(math.inf, x)
 
 def round_float16(x: float) -> float:
-  """x rounded to float16; overflow gives infinity."""
+  """Round x to float16. Overflow gives infinity."""
   try: return _HALF.unpack(_HALF.pack(x))[0]  # type: ignore[no-any-return]  # struct gives Any
   except OverflowError: return math.copysign(math.inf, x)
 
 def encode_bfloat16(x: float) -> int:
-  """The 16 bits of x rounded to bfloat16."""
+  """Return the 16 bits of x rounded to bfloat16."""
   if x != x: return 0x7fc0
   single = round_float32(x)
   if single != x: return encode_float(x, dtypes.bfloat16)  # rounding twice might differ
@@ -45,7 +45,7 @@ def decode_bfloat16(code: int) -> float:
   return _FLOAT.unpack(_BITS32.pack(code << 16))[0]  # type: ignore[no-any-return]  # struct gives Any
 
 def encode_float16(x: float) -> int:
-  """The 16 bits of x rounded to float16."""
+  """Return the 16 bits of x rounded to float16."""
   if x != x: return 0x7e00
   return _SHORT.unpack(_HALF.pack(round_float16(x)))[0]  # type: ignore[no-any-return]  # struct gives Any
 
@@ -54,30 +54,31 @@ def decode_float16(code: int) -> float: return _HALF.unpack(_SHORT.pack(code))[0
 def round_bfloat16(x: float) -> float: return decode_bfloat16(encode_bfloat16(x))
 
 def round_to(dtype: DType) -> Function:
-  """The function that rounds (wraps) a number to what a scalar type holds."""
+  """Return the function that rounds (wraps) a number to a scalar type."""
   return _ROUND.get(dtype) or truncate[dtype]
 
 _ROUND: dict[DType, Function] = {dtypes.float32: round_float32, dtypes.float16: round_float16,
                                  dtypes.bfloat16: round_bfloat16}
 
 def divide(a: float, b: float) -> float:
-  """a / b as IEEE 754 has it: no exception."""
+  """Return a / b by IEEE 754, without exceptions."""
   if b: return a / b
   if a == 0 or a != a: return math.nan
   return math.copysign(math.inf, a) * math.copysign(1.0, b)
 
 def maximum(a: Scalar, b: Scalar) -> Scalar:
-  """The greater; NaN if one of them is NaN; the first of equals."""
+  """Return the greater; NaN if one is NaN; the first of equals."""
   return b if a < b or b != b else a
 
 def square_root(x: float) -> float: return math.sqrt(x) if x >= 0 or x == 0 else math.nan
 def truncate_float(x: float) -> float: return math.copysign(float(math.trunc(x)), x) if math.isfinite(x) else x
 
 def fused_float64(a: float, b: float, c: float) -> float:
-  """a*b + c, rounded once."""
-  from fractions import Fraction  # 3 ms, with decimals
+  """Return a*b + c, rounded once."""
+  from fractions import Fraction  # hidden: takes 3 ms, with decimals
   if not (math.isfinite(a) and math.isfinite(b)): return a * b + c
-  if not math.isfinite(c): return c  # whatever the product is: it would overflow only if it were rounded
+  # The product does not matter: it would overflow only if it were rounded.
+  if not math.isfinite(c): return c
   exact = Fraction(a) * Fraction(b) + Fraction(c)
   if not exact: return a * b + c
   sign = -1.0 if exact < 0 else 1.0
@@ -85,17 +86,17 @@ def fused_float64(a: float, b: float, c: float) -> float:
   except OverflowError: return math.copysign(math.inf, sign)
 
 def fused_float32(a: float, b: float, c: float) -> float:
-  """a*b + c, rounded once to float32.
+  """Return a*b + c, rounded once to float32.
 
   Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008.
   """
   return round_float32(fused_to_odd(a, b, c))
 
 def fused_to_odd(a: float, b: float, c: float) -> float:
-  """a*b + c in a double that rounds to float32 and narrower types as if it was exact. The product must be exact in a
-  double.
+  """Return a*b + c as a double that rounds to float32 and narrower types as if it were exact. The product must be exact
+  in a double.
 
-  The sum is rounded to odd: the last bit is 1 where something was cut off.
+  The sum is rounded to odd: the last bit is 1 if the sum was inexact.
   """
   product = a * b
   total = product + c
@@ -107,7 +108,7 @@ def fused_to_odd(a: float, b: float, c: float) -> float:
   return total
 
 def _guarded(f: Callable[[float], float], overflow: float = math.inf) -> Function:
-  """f without exceptions: outside of its domain NaN, beyond the range infinity."""
+  """Wrap f so that it raises nothing: NaN outside of its domain, infinity on overflow."""
   def call(x: float) -> float:
     try: return f(x)
     except ValueError: return math.nan
@@ -125,7 +126,7 @@ exp, sin, cos = _guarded(math.exp), _guarded(math.sin), _guarded(math.cos)
 log2, log = _logarithm(math.log2), _logarithm(math.log)
 
 def power(a: float, b: float) -> float:
-  """a to the b as C's pow has it."""
+  """Return a to the b with the rules of C's pow."""
   try: return math.pow(a, b)
   except OverflowError: return -math.inf if a < 0 and math.fmod(b, 2.0) else math.inf
   except ValueError:
@@ -138,15 +139,15 @@ def floor_divide(a: int, b: int) -> int: return a // b if b else 0
 def modulo(a: int, b: int) -> int: return a % b if b else 0
 
 def shift_left(bits: int) -> Function:
-  """a << b before wrapping; 0 when b is outside of 0..bits-1."""
+  """Return a << b before wrapping; 0 when b is outside of 0..bits-1."""
   return lambda a, b: a << b if 0 <= b < bits else 0
 
 def shift_right(bits: int) -> Function:
-  """a >> b; when b is outside of 0..bits-1 all bits are copies of the sign: 0 or -1."""
+  """Return a >> b. When b is outside of 0..bits-1 all bits are copies of the sign: 0 or -1."""
   return lambda a, b: a >> (b if 0 <= b < bits else bits)
 
 def threefry(counter: int, key: int) -> int:
-  """64 random bits from a counter and a key.
+  """Return 64 random bits from a counter and a key.
 
   Source: Salmon et al. 2011, Threefry-2x32 with 20 rounds; low words come first.
   """
@@ -167,12 +168,12 @@ def float_to_int64(x: float) -> int:
   return int(x) if -9223372036854775808.0 <= x < 9223372036854775808.0 else -0x8000000000000000
 
 def float_to_uint64(x: float) -> int:
-  """Negative numbers wrap from int64; what is in neither range gives 2**63."""
+  """Convert to uint64. Negative numbers wrap from int64. Numbers in neither range give 2**63."""
   if 0 <= x < 18446744073709551616.0: return int(x)
   return float_to_int64(x) & 0xffffffffffffffff
 
 def int_to_float32(x: int) -> float:
-  """x rounded once to float32: what is cut off on the way to a double stays as a last bit that is set."""
+  """Round x once to float32. The conversion to a double sets the last bit if it loses bits."""
   size = abs(x)
   if size >> 53:
     extra = size.bit_length() - 40
@@ -189,11 +190,11 @@ _FLOAT_TO_INT: dict[DType, Function] = {dtypes.uint32: float_to_int64, dtypes.in
 _cast: dict[tuple[DType, DType], Function] = {}
 
 def cast(source: DType, target: DType) -> Function:
-  """The conversion of a value of type `source` to type `target` (both scalar).
+  """Return the conversion of values of type `source` to type `target` (both scalar).
 
-  Float to integer truncates toward zero: by way of int32 for types up to 16 bits and int32, of int64 for uint32 and
-  int64, and then wraps; NaN and what is outside of that way's range give its smallest number, as x86 has it. To bool:
-  whether it differs from 0.
+  Float to integer truncates toward zero, and then wraps. It goes through int32 for int32 and types up to 16 bits,
+  through int64 for uint32 and int64. NaN and values outside of the range of that type give its smallest number, as on
+  x86. To bool: is it unequal to 0?
   """
   found = _cast.get((source, target))
   if found is None: found = _cast.setdefault((source, target), _make_cast(source, target))
@@ -216,18 +217,18 @@ def _make_cast(source: DType, target: DType) -> Function:
 _STRUCT: dict[str, struct.Struct] = {}
 
 def to_bytes(x: Scalar, dtype: DType) -> bytes:
-  """The memory of a scalar, little-endian."""
+  """Return a scalar as bytes, little-endian."""
   if dtype in CODED: return int(CODED[dtype][1](x)).to_bytes(dtype.itemsize, "little")
   if dtype.fmt is None: raise DTypeError(f"a {dtype} has no bytes; cast it to a type with a width first")
   return struct.pack("<" + dtype.fmt, round_to(dtype)(x))
 
 def from_bytes(data: bytes, dtype: DType) -> Scalar:
-  """The scalar whose memory this is."""
+  """Return the scalar that bytes hold."""
   if dtype in CODED: return CODED[dtype][0](int.from_bytes(data, "little"))
   if dtype.fmt is None: raise DTypeError(f"a {dtype} has no bytes; cast it to a type with a width first")
   return struct.unpack("<" + dtype.fmt, data)[0]
 
-# Types that memoryview does not know: (decode, encode) to and from unsigned integers of their width
+# Types that memoryview does not know: (decode, encode), from and to unsigned integers of their width.
 CODED: dict[DType, tuple[Callable[[int], float], Callable[[float], int]]] = {
   dtypes.float16: (decode_float16, encode_float16), dtypes.bfloat16: (decode_bfloat16, encode_bfloat16),
   **{d: ((lambda code, d=d: decode_float(code, d)), (lambda x, d=d: encode_float(x, d)))
@@ -247,9 +248,9 @@ class _Coded:
   def __setitem__(self, i: int, x: float) -> None: self.codes[i] = self.encode(x)
 
 def elements(memory: Any, dtype: DType) -> Any:
-  """Memory (whatever has the buffer protocol) as a sequence of elements of a scalar type.
+  """Return memory (any object with the buffer protocol) as a sequence of elements of a scalar type.
 
-  A list is its elements already.
+  A list is returned as it is.
   """
   if isinstance(memory, list): return memory
   view = memoryview(memory)
@@ -293,9 +294,10 @@ _UNARY = frozenset({"NEG", "RECIPROCAL", "SQRT", "TRUNC", "EXP2", "LOG2", "EXP",
 _operation: dict[tuple[str, DType], Function] = {}
 
 def operation(name: str, dtype: DType) -> Function:
-  """The elementwise operation `name` (as in Ops) whose result has a scalar type; comparisons are the same for all.
+  """Return the elementwise operation `name` (as in Ops) whose result has a scalar type. Comparisons are the same for
+  all types.
 
-  Raises DTypeError where there is no such thing.
+  Raises DTypeError for an unknown operation.
   """
   found = _operation.get((name, dtype))
   if found is None: found = _operation.setdefault((name, dtype), _make_operation(name, dtype))

@@ -1,8 +1,8 @@
 """Every environment variable that tinyhw reads, and `Context`, which overrides them for a while.
 
-A variable is read from the environment once, at import. `DEBUG >= 2`, `if JIT:` and `BEAM.value` read it;
-`DEBUG.value = 2` sets it. What a `Context` sets is seen by the thread (or asyncio task) that entered it and by nobody
-else, so threads cannot restore each other's values.
+A variable is read from the environment once, at import. `DEBUG >= 2`, `if JIT:` and `BEAM.value` read it. `DEBUG.value
+= 2` sets it. Only the thread (or asyncio task) that entered a `Context` sees its values, so threads cannot restore each
+other's values.
 """
 from __future__ import annotations
 import contextvars
@@ -33,15 +33,15 @@ else:
   Value, Generic = None, {None: object}
 
 def _convert(key: str, text: str, kind: type) -> Any:
-  """The text of an environment variable as str, float, int or bool ("0" is False). Raises ConfigError."""
+  """Convert the text of an environment variable to str, float, int or bool ("0" is False). Raises ConfigError."""
   try: return text if kind is str else kind(float(text) if kind is float else int(text))
   except ValueError: raise ConfigError(f"{key}={text!r} is not a number; set it to one, or unset it") from None
 
 @functools.lru_cache(maxsize=None, typed=True)
 def _getenv(key: str, default: Any = 0) -> Any:
-  """An environment variable as the type of its default; unset and empty are the default.
+  """Return an environment variable as the type of its default. Unset and empty variables give the default.
 
-  Remembered: see `getenv.cache_clear()`.
+  Results are kept; `getenv.cache_clear()` drops them.
   """
   text = os.environ.get(key, "")
   return default if text == "" else _convert(key, text, type(default))
@@ -51,7 +51,7 @@ getenv: Getenv = _getenv
 SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 def parse_size(text: str) -> int | None:
-  """Bytes of "500M", "1.5G", "1048576"; None for "none". Raises ArgumentError."""
+  """Return the bytes of "500M", "1.5G", "1048576"; None for "none". Raises ArgumentError."""
   if text.lower() == "none": return None
   plain = text.upper().removesuffix("B").removesuffix("I")
   unit = plain[-1:] if plain[-1:] in SIZE_UNITS else ""
@@ -64,8 +64,11 @@ def parse_size(text: str) -> int | None:
 
 class ContextVar(Generic[Value]):
   """A variable with a key, a default whose type (int or str) it keeps, and one line of documentation. A number is from
-  `least` to `most`. With `empty`, an empty text in the environment is a value like others; else it means the default.
-  parse: raises ArgumentError for a text that the variable does not take, empty ones aside."""
+  `least` to `most`.
+
+  empty: an empty text in the environment is a value like others; otherwise it means the default. parse: raises
+  ArgumentError for a text that the variable does not take; not called for empty texts.
+  """
   _cache: dict[str, ContextVar[Any]] = {}
 
   def __init__(self, key: str, default_value: Value, doc: str = "", least: int | None = None, most: int | None = None,
@@ -106,7 +109,7 @@ class ContextVar(Generic[Value]):
     return self._within(value)
 
   def _within(self, value: Any) -> Any:
-    """A value, if the variable takes it. Raises ConfigError."""
+    """Return a value if the variable takes it. Raises ConfigError."""
     least, most = self._limits
     if least is not None and value < least or most is not None and value > most:
       raise ConfigError(f"{self.key}={value}: " + (f"the least that it takes is {least}" if most is None
@@ -117,12 +120,12 @@ class ContextVar(Generic[Value]):
     return value
 
   def tolist(self, obj: object = None) -> list[Any]:
-    """The comma-separated parts of a str variable, looked up as attributes of obj if given."""
+    """Return the comma-separated parts of a str variable, looked up as attributes of obj if given."""
     parts = [part for part in str(self.value).split(",") if part]
     return parts if obj is None else [getattr(obj, part) for part in parts]
 
-  def __reduce__(self) -> Any: return _declared, (self.key,)   # itself, by its name: there is one of each, and a
-                                                               # process has values of its own
+  # It pickles by name: each variable exists once, and a process has its own values.
+  def __reduce__(self) -> Any: return _declared, (self.key,)
   def __copy__(self) -> ContextVar[Value]: return self
   def __deepcopy__(self, memo: Any) -> ContextVar[Value]: return self
 
@@ -139,7 +142,7 @@ class ContextVar(Generic[Value]):
   def __ge__(self, x: Any) -> bool: return bool(self.value >= x)
 
 class _Noted(ContextVar):  # type: ignore[type-arg]  # Generic is for type checkers only
-  """The class of a variable while some thread wants to know how it uses it."""
+  """The class of a variable while some thread observes its own use of it."""
   @property
   def value(self) -> Any:
     FirstUse.note(self, "read")
@@ -151,15 +154,15 @@ class _Noted(ContextVar):  # type: ignore[type-arg]  # Generic is for type check
     ContextVar.value.fset(self, value)  # type: ignore[attr-defined]  # a property
 
 def _declared(key: str) -> ContextVar[Any]:
-  """The variable of this name, for pickle. Raises ConfigError where nothing has declared it."""
+  """Return the variable of this name, for pickle. Raises ConfigError for an undeclared name."""
   found = ContextVar._cache.get(key)
   if found is None:
     raise ConfigError(f"no variable is named {key}; import the module that declares it before it is unpickled")
   return found
 
 class FirstUse:
-  """`with FirstUse(variable) as use:`: `use.first` says how this thread first used the variable inside: "read", "set",
-  None if not at all."""
+  """`with FirstUse(variable) as use:` observes this thread. `use.first` is its first use of the variable inside:
+  "read", "set", or None."""
   _lock = kept_in_forks(threading.RLock())
   _looking: tuple[FirstUse, ...] = ()
 
@@ -169,13 +172,13 @@ class FirstUse:
 
   @staticmethod
   def note(variable: ContextVar[Any], how: str) -> None:
-    """This thread reads the variable, or sets it."""
+    """Record that this thread reads the variable, or sets it."""
     for use in FirstUse._looking:
       if use.variable is variable and use.thread == threading.get_ident(): use.first = use.first or how
 
   def __enter__(self) -> FirstUse:
     with FirstUse._lock:
-      # this thread looks once at a time: what is left of it here, an interrupt has left
+      # A thread observes one variable at a time, so an entry here is left from an interrupt.
       FirstUse._looking = *[use for use in FirstUse._looking if use.thread != self.thread], self
       self.variable.__class__ = _Noted
     return self
@@ -202,13 +205,13 @@ class Wrapper:
       with self.fresh(): return function(*args, **kwargs)
     return wrapped
 
-# What each Context on this thread's stack has to undo, innermost first: (reset, rest). A linked list: copies of a
-# context share its tail.
+# The changes that each Context on this thread's stack has to undo, innermost first: (reset, rest). A linked list:
+# copies of a context share its tail.
 _undo: contextvars.ContextVar[Any] = contextvars.ContextVar("undo", default=None)
 
 class Context(Wrapper):
-  """`with Context(DEBUG=2, BEAM=4):`, or a decorator: the variables have these values inside, and their old ones
-  after."""
+  """`with Context(DEBUG=2, BEAM=4):`, or a decorator: the variables have these values inside, and the old ones
+  afterwards."""
   def __init__(self, **kwargs: int | str) -> None:
     unknown = [key for key in kwargs if key not in ContextVar._cache]
     if unknown:
@@ -225,13 +228,13 @@ class Context(Wrapper):
   def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                traceback: TracebackType | None) -> None:
     found = _undo.get()
-    if found is None: return  # entered in another asyncio task: nothing was overridden in this one
+    if found is None: return  # entered in another asyncio task: no override in this one
     tokens, rest = found
     _undo.set(rest)
     for override, token in tokens: override.reset(token)
 
 def documentation() -> list[tuple[str, int | str, int | str, str]]:
-  """(key, value, default, what it means) of every declared variable, in order of declaration."""
+  """Return (key, value, default, meaning) of every declared variable, in order of declaration."""
   return [(v.key, v.value, v.default, v.__doc__ or "") for v in ContextVar._cache.values()]
 
 # **** the variables ****

@@ -237,8 +237,8 @@ class Allocator:
   """Memory of one device. Subclasses provide _alloc, _free, _copyin, _copyout, address, offset, and as_memoryview if
   the host can see it.
 
-  limit: bytes that live buffers may take together (None: as many as _alloc gives). lasting: the memory has contents
-  before it is written, as a file's has, and is none of the host's.
+  limit: bytes that live buffers may take together (None: no limit but that of _alloc). lasting: the memory has contents
+  before it is written, as a file has, and is not host memory.
   """
   lasting = False
 
@@ -246,14 +246,15 @@ class Allocator:
                limit: int | None = None):
     self.dev, self.limit = dev, limit
     self.supports_copy_from_disk, self.supports_transfer = supports_copy_from_disk, supports_transfer
-    self.lock = kept_in_forks(threading.RLock())  # reentrant: garbage collection may free a buffer while one is being
-                                                  # allocated
-    self.live: dict[int, tuple[Any, int]] = {}  # by id: the opaque buffer (so that its id stays its own) and its bytes
+    # Reentrant: garbage collection may free a buffer during an allocation.
+    self.lock = kept_in_forks(threading.RLock())
+    # By id: the opaque buffer (which keeps its id valid) and its bytes.
+    self.live: dict[int, tuple[Any, int]] = {}
     self.held = 0                   # bytes in live buffers
     self.returned = Returned(self._free_now)
 
   def alloc(self, size: int, options: Any = None) -> Any:
-    """An opaque buffer of `size` bytes. Contents are undefined. Raises OutOfMemory."""
+    """Return an opaque buffer of `size` bytes. Contents are undefined. Raises OutOfMemory."""
     if size < 0: raise ArgumentError(f"cannot allocate {size} bytes; a size is at least 0")
     with self.lock:
       self.returned.take()
@@ -267,7 +268,7 @@ class Allocator:
     with self.lock: self._free_now(opaque)
 
   def drop(self, opaque: Any) -> None:
-    """What finalizers call to free: it waits for nothing, so the buffer may be given back a little later."""
+    """Free a buffer from a finalizer. It never waits, so the buffer may be given back a little later."""
     self.returned.put(self.lock, opaque)
 
   def _free_now(self, opaque: Any) -> None:
@@ -296,47 +297,48 @@ class Allocator:
                        "drop references to tensors that are not needed, or use a smaller batch")
 
   def copyin(self, dest: Any, src: memoryview) -> None:
-    """Host to device. src is contiguous bytes."""
+    """Copy host to device. src is contiguous bytes."""
     self._copyin(dest, src)
   def copyout(self, dest: memoryview, src: Any) -> None:
-    """Device to host. dest is contiguous, writable bytes."""
+    """Copy device to host. dest is contiguous, writable bytes."""
     self._copyout(dest, src)
 
   def _alloc(self, size: int) -> Any:
-    """An opaque buffer, or None if there is no memory."""
+    """Return an opaque buffer, or None if there is no memory."""
     raise NotImplementedError
   def _free(self, opaque: Any, size: int) -> None: pass
   def _copyin(self, dest: Any, src: memoryview) -> None: raise NotImplementedError
   def _copyout(self, dest: memoryview, src: Any) -> None: raise NotImplementedError
   def address(self, opaque: Any) -> int:
-    """Where the device finds it."""
+    """Return the device address of a buffer."""
     raise NotImplementedError
   def offset(self, opaque: Any, size: int, offset: int) -> Any:
-    """An opaque buffer for a part of another one; valid as long as that one is. Not freed."""
+    """Return an opaque buffer for a part of another one, valid as long as that one is. It is not freed."""
     raise NotImplementedError
   def external(self, address: int, size: int) -> Any:
-    """An opaque buffer for memory that someone else owns. Not freed."""
+    """Return an opaque buffer for foreign memory. It is not freed."""
     raise DeviceError(f"{self.dev} cannot use memory at a given address; copy the data with Tensor(...) instead")
   def as_memoryview(self, opaque: Any) -> memoryview | None:
-    """The bytes themselves, or None where the host cannot see them."""
+    """Return the memory of a buffer, or None if the host cannot see it."""
     return None
   def map(self, buf: Buffer) -> Any:
     raise DeviceError(f"{self.dev} cannot map memory of {buf.device}; copy it with .to({self.dev!r})")
   def transfer(self, dest: Any, src: Any, size: int) -> bool:
-    """Copy from an opaque buffer of another device, without the host. False where that cannot be; then nothing has
-    happened.
+    """Copy from an opaque buffer of another device, without the host. Return False, without any effect, if that is
+    impossible.
 
-    Only asked where supports_transfer is set.
+    Called only if supports_transfer is set.
     """
     return False
   def close(self) -> None:
-    """Give back what no live buffer needs."""
+    """Give back all memory that no live buffer needs."""
 
 class LRUAllocator(Allocator):
-  """Keeps freed buffers, by size, for the next allocation of that size; when it keeps more than cache_limit bytes, the
-  oldest sizes go first.
+  """Keeps freed buffers, by size, for the next allocation of that size. Above cache_limit bytes, the least recently
+  used sizes are freed first.
 
-  Sizes are rounded up to four steps per power of two, so that nearly equal sizes share (at most a quarter is wasted).
+  Sizes are rounded up to four steps per power of two, so that nearly equal sizes share buffers. At most a quarter is
+  wasted.
   """
   def __init__(self, dev: str, cache_limit: int = 1 << 62, **kwargs: Any):
     super().__init__(dev, **kwargs)
@@ -375,7 +377,7 @@ class LRUAllocator(Allocator):
     if self.cached > self.cache_limit: self._evict()
 
   def _evict(self) -> None:
-    """Free buffers of the sizes that were not used for longest until the limit holds."""
+    """Free buffers of the least recently used sizes until the limit holds."""
     for size in list(self.pool):
       buffers = self.pool[size]
       while buffers and self.cached > self.cache_limit:

@@ -1,10 +1,8 @@
-"""`python3 -m tinyhw doctor`: which devices open here, why others do not and what would change that, and where the
-caches are.
+"""`python3 -m tinyhw doctor`: the devices that open here, the reasons and remedies for others, and the caches.
 
-`examine` collects facts, `show` makes them readable; `--json` prints the facts themselves. `--device AMD` asks a driver
-that can tell more (its module `doctor`) for all that it finds, not only for the first reason: `diagnose`,
-`show_findings`. It only looks: nothing is installed or written, except a file in the cache folder that is removed at
-once.
+`examine` collects facts, `show` formats them. `--json` prints the facts themselves. `--device AMD` asks a driver that
+can tell more (its module `doctor`) for all findings, not only the first reason: `diagnose`, `show_findings`. It only
+looks: it installs and writes nothing, except a file in the cache folder that is removed at once.
 """
 from __future__ import annotations
 import importlib
@@ -35,16 +33,16 @@ INSTALLERS = {
   "xcode-select": "xcode-select --install",
   "winget": "winget install LLVM.LLVM",
 }
-NO_DRIVER = "no driver"  # what the reason of a device says that this version cannot drive: nothing to fix
-MOST_FILES = 20_000      # in the cache folder; more are not counted
+NO_DRIVER = "no driver"  # text in a device's reason if this version cannot drive it: there is no fix
+MOST_FILES = 20_000      # limit of files counted in the cache folder
 
 def installer() -> str:
-  """The command that installs a C compiler here."""
+  """Return the command that installs a C compiler here."""
   found = [command for program, command in INSTALLERS.items() if shutil.which(program)]
   return found[0] if found else "install clang or gcc with your system's package manager"
 
 def fix(name: str, reason: str) -> str | None:
-  """The one command that would make a refused device open, or the next best thing; None if there is none."""
+  """Return the command that would make a refused device open, or the next best one; None if there is none."""
   if NO_DRIVER in reason: return None
   if name == "CLANG": return "unset CC" if reason.startswith("CC=") else installer()
   if name == "AMD":
@@ -67,12 +65,12 @@ def _device(name: str) -> dict[str, Any]:
   return {"name": name, "opens": True, **facts}
 
 def _cache() -> dict[str, Any]:
-  """The cache folder: whether it can be written, and what is in it."""
+  """Examine the cache folder: its contents, and whether it can be written."""
   folder, files, size = cache_dir(), 0, 0
   for place, _, names in os.walk(folder):
     for name in names:
       try: size += os.stat(os.path.join(place, name)).st_size
-      except OSError: continue  # removed meanwhile
+      except OSError: continue  # it was removed meanwhile
       files += 1
     if files > MOST_FILES: break
   probe, reason = os.path.join(folder, f"doctor-{os.getpid()}"), None
@@ -87,9 +85,9 @@ def _cache() -> dict[str, Any]:
   return found
 
 def examine() -> dict[str, Any]:
-  """Facts as JSON can hold them. Opens every device."""
+  """Return facts that JSON can hold. Opens every device."""
   found = [_device(name) for name in DRIVERS]
-  for device in found:  # when all have been tried: one may be the way around another
+  for device in found:  # only now: a fix may name another device that opens
     if not device["opens"]: device["fix"] = fix(device["name"], device["reason"])
   try: default, problem = Device.DEFAULT, None
   except DeviceError as error: default, problem = None, error.message
@@ -102,8 +100,11 @@ def examine() -> dict[str, Any]:
   }
 
 def diagnose(name: str) -> list[dict[str, Any]]:
-  """What a device's driver finds, in order: name, state ("ok", "note" or "problem"), words, and a fix where there is
-  one. Raises DeviceError."""
+  """Return the findings of a device's driver, in order: name, state ("ok", "note" or "problem"), words, and a fix if
+  there is one.
+
+  Raises DeviceError.
+  """
   name = Device.canonicalize(name)
   kind, _, ordinal = (name, "", "0") if name in DRIVERS else name.rpartition(":")
   if kind not in DRIVERS: raise DeviceError(f"{name} keeps a file and computes nothing; there are {', '.join(DRIVERS)}")
@@ -116,7 +117,7 @@ def diagnose(name: str) -> list[dict[str, Any]]:
   return [{"name": name, "state": "problem", "words": device["reason"], "fix": fix(name, device["reason"]) or ""}]
 
 def show_findings(findings: list[dict[str, Any]]) -> str:
-  """Findings for people."""
+  """Format findings for people."""
   width = max(len(finding["name"]) for finding in findings)
   lines = []
   for finding in findings:
@@ -124,7 +125,7 @@ def show_findings(findings: list[dict[str, Any]]) -> str:
     if finding["fix"]: lines.append(f"{'':{width}}           to fix: {finding['fix']}")
   return "\n".join(lines)
 
-# fact -> how it is printed, under its device
+# fact -> its format, below its device
 LINES: dict[str, Callable[[dict[str, Any]], str]] = {
   "processor": lambda d: (d["processor"] or d["vendor"]) + (f", core {d.get('microarchitecture', 'unknown')}"
                                                             if "vendor" in d else ""),
@@ -140,7 +141,7 @@ LINES: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 def show(facts: dict[str, Any]) -> str:
-  """The facts for people."""
+  """Format the facts for people."""
   python, system, cache = facts["python"], facts["system"], facts["cache"]
   where = f"{system['platform']} {system['release']}, {system['processor']}"
   lines = [f"{python['implementation']} {python['version']} ({python['executable']}) on {where}"]

@@ -1,7 +1,7 @@
-"""Data types: what an element is, how types promote, and how numbers round to them.
+"""Data types: element types, their promotion, and the rounding of numbers to them.
 
-A `DType` is interned, so types compare with `is`. `dtype.vec(n)` is n lanes of it, as a vector register holds them.
-What a type means on a device (which are storage only, which have arithmetic) is the business of codegen.
+A `DType` is interned, so types compare with `is`. `dtype.vec(n)` has n lanes of it, as a vector register holds them.
+Codegen decides how a device treats a type: some types are for storage only, others have arithmetic.
 """
 from __future__ import annotations
 import math
@@ -60,9 +60,9 @@ class DType:
     return self._limits
 
   def const(self, val: ConstType) -> ConstType:
-    """val as Python's bool, int or float, as this type is written in a CONST.
+    """Return val as a Python bool, int or float, as a CONST of this type holds it.
 
-    Integers wrap, floats round only to Python's.
+    Integers wrap. Floats are not rounded beyond Python's precision.
     """
     scalar = self.scalar()
     if scalar is dtypes.bool: return bool(val)
@@ -190,8 +190,8 @@ _BY_CNAME = {d.name: d for d in ALIASES_BY_TYPE}
 def _restore(name: str, count: int) -> DType: return _BY_CNAME[name].vec(count)
 
 def to_dtype(dtype: DTypeLike) -> DType:
-  """A type from itself, from its name ("float32", "half"), from Python's float, int and bool, which are the default
-  types, or from NumPy's.
+  """Return a type for a type, a name ("float32", "half"), Python's float, int or bool (the default types), or NumPy's
+  types.
 
   >>> dtype.to_dtype("float16")
   dtypes.float16
@@ -206,16 +206,16 @@ def to_dtype(dtype: DTypeLike) -> DType:
     raise DTypeError(f"unknown dtype {dtype!r}; known: {', '.join(ALIASES_BY_TYPE.values())}")
   return found
 
-# What extensions of NumPy call what has another name here.
+# Types that extensions of NumPy name differently.
 _NUMPY = {
   "float8_e4m3fn": DTypes.fp8e4m3, "float8_e5m2": DTypes.fp8e5m2, "float8_e4m3fnuz": DTypes.fp8e4m3fnuz,
   "float8_e5m2fnuz": DTypes.fp8e5m2fnuz,
 }
 
 def _numpy_name(dtype: Any) -> str:
-  """The name of a NumPy dtype, or of a class of NumPy's numbers, which stands for one; of anything else "".
+  """Return the name of a NumPy dtype, or of a NumPy number class; "" for anything else.
 
-  NumPy is not imported for that.
+  It does not import NumPy.
   """
   numpy = sys.modules.get("numpy")
   if numpy is None: return ""
@@ -224,8 +224,8 @@ def _numpy_name(dtype: Any) -> str:
 
 # ***** promotion *****
 
-# Each type promotes to those beside it; the least common ancestor of two types is their sum's type (as in JAX's
-# lattice). Two fp8 types have two such ancestors, of which float16 is taken.
+# Each type promotes to those next to it. The sum of two types has the type of their least common ancestor (as in JAX's
+# lattice). Two fp8 types have two such ancestors; float16 is taken.
 _PROMOTES: dict[DType, tuple[DType, ...]] = {
   DTypes.bool: (DTypes.weakint,), DTypes.weakint: (DTypes.int8, DTypes.uint8), DTypes.int8: (DTypes.int16,),
   DTypes.int16: (DTypes.int32,),
@@ -258,7 +258,7 @@ def least_upper_dtype(*ds: DType) -> DType:
   return found
 
 def least_upper_float(dt: DType) -> DType:
-  """dt if it is a float type, else what it promotes to together with the default float type.
+  """Return dt if it is a float type, else its promotion with the default float type.
 
   >>> dtype.least_upper_float(dtypes.int32)
   dtypes.float32
@@ -287,8 +287,8 @@ def can_lossless_cast(dt0: DType, dt1: DType) -> bool:
 # ***** numbers *****
 
 class FloatFormat:
-  """How a float type is laid out: sign, exponent, mantissa. has_inf: it encodes infinities. fnuz: no negative zero,
-  bias one more, 0x80 is NaN."""
+  """The layout of a float type: sign, exponent, mantissa. has_inf: it encodes infinities. fnuz: no negative zero, the
+  bias is one more, 0x80 is NaN."""
   def __init__(self, exponent_bits: int, mantissa_bits: int, has_inf: bool = True, fnuz: bool = False):
     self.exponent_bits, self.mantissa_bits, self.has_inf, self.fnuz = exponent_bits, mantissa_bits, has_inf, fnuz
     self.bias = (1 << (exponent_bits - 1)) - 1 + fnuz
@@ -312,7 +312,7 @@ def _format_of(dtype: DType) -> FloatFormat:
   return FLOAT_FORMATS[dtypes.float64 if dtype is dtypes.weakfloat else dtype]
 
 def decode_float(code: int, dtype: DType) -> float:
-  """The number that an encoded float stands for.
+  """Return the number of an encoded float.
 
   Source: IEEE 754; OCP 8-bit floating point specification; the FNUZ variants of AMD.
   """
@@ -328,8 +328,10 @@ def decode_float(code: int, dtype: DType) -> float:
   return -value if sign else value
 
 def encode_float(x: float, dtype: DType) -> int:
-  """x rounded to nearest, ties to even, as the type's code. Overflow gives infinity, or NaN in a type without
-  infinities (saturation is not done here)."""
+  """Return the type's code of x, rounded to nearest, ties to even.
+
+  Overflow gives infinity, or NaN in a type without infinities. It does not saturate.
+  """
   form = FLOAT_FORMATS[dtype]
   sign = 1 << (form.bits - 1) if math.copysign(1.0, x) < 0 else 0
   overflow = form.largest_code + 1 if form.has_inf else (1 << (form.bits - 1)) - 1
@@ -346,8 +348,8 @@ def encode_float(x: float, dtype: DType) -> int:
   if code > form.largest_code: return overflow if form.fnuz else sign | overflow
   return sign | code if code or not form.fnuz else 0
 
-def _round_half_even(x: float) -> int: return round(x)  # Python's round is half to even, and exact here: x has at most
-                                                        # 53 bits
+# Python's round is half to even, and exact here: x has at most 53 bits.
+def _round_half_even(x: float) -> int: return round(x)
 
 def float_to_fp16(x: float) -> float:
   """x rounded to float16; overflow gives infinity.
@@ -374,7 +376,7 @@ def float_to_fp8(x: float, dtype: DType) -> int:
   return encode_float(x, dtype)
 
 def fp8_to_float(x: int, dtype: DType) -> float:
-  """The number that an 8-bit code of an fp8 type stands for.
+  """Return the number of an 8-bit code of an fp8 type.
 
   >>> dtype.fp8_to_float(56, dtypes.fp8e4m3)
   1.0
@@ -392,7 +394,7 @@ def _wrap(bits: int, signed: bool) -> Callable[[Any], int]:
   if signed: return lambda x: ((int(x) + half) & mask) - half
   return lambda x: int(x) & mask
 
-# truncate[dtype](x): x as the type would hold it; integers wrap, floats round to nearest even
+# truncate[dtype](x): x as the type would hold it. Integers wrap, floats round to nearest even.
 truncate: dict[DType, Callable[[Any], Any]] = {
   DTypes.bool: bool, DTypes.weakint: int, DTypes.weakfloat: float, DTypes.float64: float,
   DTypes.float32: _round_float32,

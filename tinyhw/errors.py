@@ -1,8 +1,8 @@
-"""The errors that tinyhw raises: what went wrong, where, and what to do about it.
+"""The errors that tinyhw raises. They say what went wrong, where, and how to fix it.
 
-Every mistake of a user raises a class of this file; a broken invariant of tinyhw itself is an `assert`, and leaves the
-engine as an InternalError. A class also derives from the Python error that fits, so `except ValueError` works. Errors
-about a call (`names_line`) say which line outside of tinyhw made the call.
+Every mistake of a user raises a class of this file. A broken invariant of tinyhw itself is an `assert`, and leaves the
+engine as an InternalError. A class also derives from the fitting Python error, so `except ValueError` works. Errors
+about a call (`names_line`) name the line outside of tinyhw that made the call.
 """
 from __future__ import annotations
 

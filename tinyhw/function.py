@@ -1,17 +1,15 @@
-"""`function`: a function over Tensors as a unit of the graph: it says what it depends on, and may have a gradient and
-kernels of its own.
+"""`function`: a function over Tensors as a unit of the graph. It declares its inputs, and may have its own gradient and
+kernels.
 
-A call runs the Python function, which expresses its results as always; nothing is computed. What it adds to a plain
-call:
-  what it depends on   The Tensors among its arguments, in containers and in attributes of objects there (`self`).
-                       Others that it uses are implicit, and refused unless they are allowed. Data and random numbers
-                       that are made inside are its own.
-  no values            Inside, Tensors cannot be read or realized: the results depend on nothing but graphs.
-  gradient             `grad_fxn` stands for the rules of what is inside.
-  kernels              `precompile`: results are made by kernels that are not fused with what comes after, and these are
-                       compiled in the call;
-                       `precompile_backward`: the gradients, too, when they are asked for.
-The function's Python runs in each call, so nothing that it reads can be out of date; the schedule and kernels of equal
+A call runs the Python function, which expresses its results as always. Nothing is computed. It adds to a plain call:
+- inputs: The Tensors among its arguments, in containers and in attributes of objects there (`self`). Other Tensors that
+  it uses are implicit, and refused unless they are allowed. Data and random numbers that are made inside are its own.
+- no values: Inside, Tensors cannot be read or realized. So the results depend on graphs only.
+- gradient: `grad_fxn` replaces the rules of the nodes inside.
+- kernels: With `precompile`, results are made by kernels that are not fused with later ones, and are compiled in the
+  call. `precompile_backward` does the same for the gradients when they are expressed.
+
+The function's Python code runs in each call, so its live-ins are never out of date. The schedule and kernels of equal
 calls are found in the caches.
 """
 from __future__ import annotations
@@ -40,7 +38,7 @@ from tinyhw.uop.ops import UOp
 R = TypeVar("R")
 
 class Function(Generic[R]):
-  """What `function` makes of a function."""
+  """The wrapper that `function` makes of a function."""
   def __init__(self, fxn: Callable[..., R], precompile: bool, precompile_backward: bool, allow_implicit: bool,
                grad_fxn: Callable[..., Any] | None):
     if not callable(fxn): raise ArgumentError(f"function wants something that can be called, not {fxn!r}")
@@ -52,7 +50,7 @@ class Function(Generic[R]):
     functools.update_wrapper(self, fxn)
 
   def __reduce_ex__(self, protocol: Any) -> Any:
-    """A decorated function by its name, as functions are; others with what they are made of."""
+    """Pickle a decorated function by its name, as functions do, and others by their parts."""
     place = place_of(self.fxn)
     if is_named(self, *place): return by_name, place
     return (_of_class, place) if is_named(self, *place, _of_class) else super().__reduce_ex__(protocol)
@@ -82,14 +80,14 @@ class Function(Generic[R]):
     if self.precompile: prepare(nodes)
     if all(u is t.uop for u, t in zip(nodes, results)): return made
     found = tuple(Tensor._new(u) for u in nodes)
-    # what the function returned, around other nodes
+    # the results of the function, around other nodes
     return found if isinstance(made, tuple) else found[0]  # type: ignore[return-value]
 
   def _with_gradient(self, nodes: list[UOp], inputs: list[UOp]) -> list[UOp]:
-    """The results with the user's rule as their gradient. It gets a gradient for each result, and a node whose sources
-    are the results and inputs.
+    """Return the results with the user's rule as their gradient. The rule takes a gradient for each result, and a node
+    whose sources are the results and inputs.
 
-    With several results it is called for each of them, with zeros for the others, and what it gives is added up:
+    With several results it is called for each of them, with zeros for the others, and its returned gradients are added:
     gradients are linear in these.
     """
     call = UOp(Ops.GROUP, dtypes.void, (UOp(Ops.GROUP, dtypes.void, tuple(nodes)), *inputs))
@@ -104,12 +102,12 @@ class Function(Generic[R]):
     return [_wrapped(u, inputs, rule_of(k)) for k, u in enumerate(nodes)]
 
 def _of_class(module: str, name: str) -> Any:
-  """What a name stands for that a class method has: without the class that it is bound to."""
+  """Return the object of a class method's name, without the class to which it is bound."""
   found = by_name(module, name)
   return found.func if isinstance(found, functools.partial) else found.__func__
 
 def _explicit(values: Iterable[Any]) -> list[Tensor]:
-  """The Tensors among arguments, in their order, also those in containers and attributes."""
+  """Return the Tensors among arguments, in order, including those in containers and attributes."""
   found: list[Tensor] = []
   for value in values:
     if isinstance(value, Tensor): found.append(value)
@@ -118,7 +116,7 @@ def _explicit(values: Iterable[Any]) -> list[Tensor]:
   return found
 
 def _implicit(results: list[UOp], inputs: list[UOp], first: int) -> list[UOp]:
-  """The BUFFERs that results read, that are below no input, and that were there before the call."""
+  """Return the BUFFERs that results read, that are below no input, and that existed before the call."""
   given = UOp(Ops.GROUP, dtypes.void, tuple(inputs)).toposort() if inputs else {}
   storages = {id(u.storage) for u in given if u.op is Ops.BUFFER}
   below = UOp(Ops.GROUP, dtypes.void, tuple(results)).toposort(lambda u: u not in given)
@@ -126,21 +124,23 @@ def _implicit(results: list[UOp], inputs: list[UOp], first: int) -> list[UOp]:
           and id(u.storage) not in storages]
 
 def _wanted(u: UOp, inputs: list[UOp]) -> list[UOp]:
-  """What u's gradient flows to: the inputs, and other nodes below it, but not below them, that Tensors stand for whose
-  gradient may be asked for."""
+  """Return the nodes to which u's gradient flows: the inputs, and nodes of Tensors that may want a gradient.
+
+  The latter lie below u, but not below the inputs.
+  """
   below = u.toposort(lambda node: node not in inputs)
   found = [node for node in inputs if node in below] + [t.uop for t in leaves() if t.uop in below]
   return list(dict.fromkeys(node for node in found if node is not u and dtypes.is_float(node.dtype)))
 
 def _wrapped(u: UOp, inputs: list[UOp], rule: Callable[[UOp, UOp], tuple[UOp | None, ...]]) -> UOp:
-  """u under a node with a gradient of its own, that equals no other node."""
+  """Return u under a new, unique node that has its own gradient."""
   # backward() finds the inputs below it
   node = graph.node(Ops.DETACH, u.dtype, (u, *inputs), None, u.shape, fresh_tag())
   define_gradient(node, tuple(inputs), rule)
   return node
 
 def _compiled_backward(u: UOp, inputs: list[UOp]) -> UOp:
-  """u with gradients that are made by kernels of their own, which are compiled when the gradients are expressed."""
+  """Return u with gradients from separate kernels, which are compiled when the gradients are expressed."""
   def rule(node: UOp, g: UOp) -> tuple[UOp | None, ...]:
     found = gradients(node.src[0], graph.contiguous(g), inputs, inputs)
     made = [None if x is None else graph.contiguous(x) for x in found]
@@ -151,20 +151,21 @@ def _compiled_backward(u: UOp, inputs: list[UOp]) -> UOp:
 def function(fxn: Callable[..., R] | None = None, *, precompile: bool = False, precompile_backward: bool = False,
              allow_implicit: bool = False,
              grad_fxn: Callable[..., Any] | None = None) -> Any:
-  """Decorator, with or without parentheses, for a function that gives a Tensor or a tuple of Tensors; also for methods.
+  """Decorator, with or without parentheses, for a function or method that returns a Tensor or a tuple of Tensors.
 
-  allow_implicit: it may use Tensors that it was not given. grad_fxn(gradient, call) gives the gradients of the inputs
-  in order, None for none, as nodes or Tensors; `call.src[1:]` are the inputs. With several results it is
-  grad_fxn(*gradients, call=call). precompile: compile its kernels in the call; precompile_backward: those of its
-  gradients when they are expressed.
+  allow_implicit: it may use Tensors that it was not given.
+  grad_fxn(gradient, call): returns the gradients of the inputs in order, None for none, as nodes or Tensors.
+  `call.src[1:]` are the inputs. With several results it is grad_fxn(*gradients, call=call).
+  precompile: compile its kernels in the call. precompile_backward: compile those of its gradients when they are
+  expressed.
 
-  Raises FunctionError for Tensors that were not given, for other results, and where Tensors are read or realized
-  inside; GradientError for a grad_fxn that does not give what it should.
+  Raises FunctionError for Tensors that were not given, for other results, and if Tensors are read or realized inside.
+  Raises GradientError for wrong results of grad_fxn.
 
-  A decorated function pickles by its name, as functions do; function(f) of another name with f.
+  A decorated function pickles by its name, as functions do. function(f) of another name pickles with f.
 
-  An input that the function does not use has no gradient: backward() leaves its `grad` alone, so None, and gradient()
-  raises GradientError.
+  An input that the function does not use has no gradient: backward() does not change its `grad`, and gradient() raises
+  GradientError.
 
   >>> @function
   ... def area(width, height): return width * height
@@ -177,7 +178,7 @@ def function(fxn: Callable[..., R] | None = None, *, precompile: bool = False, p
   return Function(fxn, precompile, precompile_backward, allow_implicit, grad_fxn)
 
 class _Module(ModuleType):
-  """This module, which is called as the function of its name: `from tinyhw import function` finds one or the other."""
+  """This module, callable as its function: `from tinyhw import function` finds either."""
   def __call__(self, *args: Any, **kwargs: Any) -> Any: return function(*args, **kwargs)
 
   @property

@@ -1,24 +1,23 @@
 """Differentiate a tensor graph: one rule per operation, from the result back to the targets.
 
-`gradients(root, gradient, targets)` walks the nodes below root once, last first. A rule gets a node and the gradient of
-its value, and gives what each source contributes; contributions to one node are added. Results are graphs themselves,
-so derivatives of any order work. Nothing is
-computed here. Cost: linear in the graph; no recursion.
+`gradients(root, gradient, targets)` walks the nodes below root once, last first. A rule takes a node and the gradient
+of its value, and returns the contribution to each source. Contributions to one node are added. Results are graphs
+themselves, so derivatives of any order work. Nothing is computed here. Cost: linear in the graph; no recursion.
 
-What a rule decides where mathematics does not: equal operands of MAX share the gradient equally, as do equal maxima of
-a reduction (so of a pooling window), but that of a running maximum is the last one's, whose place cummax returns; relu,
-abs and sign have gradient 0 at 0; rounding, comparisons, integers and DETACH pass nothing. GATHER adds up what was read
-from one place with a sum over "index equals place", as a one-hot matrix product would; so an embedding's gradient costs
-(indices x rows) multiplications per column.
+Rules decide cases that mathematics leaves open. Equal operands of MAX share the gradient equally. So do equal maxima of
+a reduction, and so of a pooling window. The gradient of a running maximum goes to the last one, whose index cummax
+returns. relu, abs and sign have gradient 0 at 0. Rounding, comparisons, integers and DETACH pass nothing. The gradient
+of GATHER adds up the elements that were read from one index. It is a sum over "index equals position", as of a one-hot
+matrix product. So an embedding's gradient costs (indices x rows) multiplications per column.
 
-A group of nodes may have a better rule than the sum of its parts (a convolution): `define_gradient` attaches one to its
-last node.
+A group of nodes may have a better rule than the combination of its parts (a convolution). `define_gradient` attaches
+one to its last node.
 
 Checkpoints (`define_checkpoint`): values between some inputs and outputs are not kept for the backward pass but
-computed again. When the walk comes to an output, the nodes between are copied, over AFTER(input, gradient of the
-output) in place of each input: equal values, but other nodes, which therefore have storage of their own, and are
-computed when that gradient is there. Rules get the copies for values; gradients still flow along the nodes themselves,
-so targets may be anywhere.
+computed again. When the walk reaches an output, it copies the nodes in between. The copies use AFTER(input, gradient of
+the output) in place of each input. They have equal values but are other nodes. So they have their own storage, and are
+computed once that gradient exists. Rules get the copies for values. Gradients still flow along the original nodes, so
+targets may be anywhere.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -36,36 +35,37 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 Gradients = tuple[UOp | None, ...]
-Rule = Callable[[UOp, UOp], Gradients]   # (node, gradient of its value) -> gradient of each source, None where nothing
-                                         # flows
+# (node, gradient of its value) -> gradient of each source; None if nothing flows there
+Rule = Callable[[UOp, UOp], Gradients]
 
 class Custom(NamedTuple):
-  """A rule of its own for one node: the sources that it reaches past the nodes in between, and the rule."""
+  """A special rule for one node. It has the rule, and its sources, which may lie below nodes in between."""
   sources: tuple[UOp, ...]
   rule: Rule
 
 _custom: WeakKeyDictionary[UOp, Custom] = WeakKeyDictionary()
 
 def define_gradient(node: UOp, sources: tuple[UOp, ...], rule: Rule) -> None:
-  """Let `rule` give the gradients of `sources` from that of `node`.
+  """Set a rule that returns the gradients of `sources` from that of `node`.
 
-  rule must not hold node, nor values from below it: it takes them from the node that it is passed, which may be one
-  that computes them again.
+  rule must not hold node, nor values below it. It takes them from the node that it is passed, which may be a recomputed
+  copy.
   """
   _custom[node] = Custom(sources, rule)
 
-_checkpoints: WeakKeyDictionary[UOp, tuple[Checkpoint, ...]] = WeakKeyDictionary()   # by output; inner ones first
+# by output; inner checkpoints first
+_checkpoints: WeakKeyDictionary[UOp, tuple[Checkpoint, ...]] = WeakKeyDictionary()
 
 class Checkpoint:
-  """Where values to be computed again end: nodes that are kept. One for all outputs of a function."""
+  """The border of recomputation: nodes that are kept. All outputs of a function share one."""
   def __init__(self, kept: frozenset[UOp]): self.kept = kept
 
   def is_input(self, u: UOp) -> bool:
-    """Is u's value there in the backward pass?"""
+    """Is u's value kept for the backward pass?"""
     return u in self.kept or u.op is Ops.BUFFER or u.op is Ops.ASSIGN or u.realized is not None
 
 def define_checkpoint(outputs: Sequence[UOp], known: Set[UOp]) -> None:
-  """Compute the values between `known` nodes (and storage) and the outputs again in the backward pass."""
+  """Let the backward pass compute the values between `known` nodes (and storage) and the outputs again."""
   made = Checkpoint(frozenset(u for u in UOp.sink(*outputs).toposort(lambda u: u not in known) if u in known))
   for u in outputs: _checkpoints[u] = *(c for c in _checkpoints.get(u, ()) if c.kept != made.kept), made
 
@@ -107,7 +107,7 @@ def _reduce(u: UOp, g: UOp) -> Gradients:
     ties = graph.cast(compare(Ops.CMPEQ, x, graph.expand(u, x.shape)), x.dtype)
     share = binary(Ops.FDIV, g, graph.reduce(ties, Ops.ADD, axes))
     return (mul(ties, graph.expand(share, x.shape)),)
-  # a product: of the others. Division gives it, except next to zeros
+  # A product: the gradient is the product of the others. Division gives it, except next to zeros.
   zeros = compare(Ops.CMPEQ, x, like(x, 0))
   count = graph.reduce(graph.cast(zeros, x.dtype), Ops.ADD, axes)
   filled = where(zeros, like(x, 1), x)
@@ -172,8 +172,8 @@ _RULES: dict[Ops, Rule] = {
 _ALL = slice(None)
 
 def transposed(value: UOp, view: UOp, whole: UOp) -> UOp:
-  """value, of view's shape, put back to where `view`, a chain of movements that repeat nothing, took it from `whole`;
-  zero elsewhere."""
+  """Put value, of view's shape, back to where `view` took it from `whole`; zero elsewhere. `view` is a chain of
+  movements that repeat nothing."""
   while view is not whole:
     back = _RULES[view.op](view, value)[0]
     assert back is not None
@@ -183,8 +183,8 @@ def transposed(value: UOp, view: UOp, whole: UOp) -> UOp:
 # ***** the walk *****
 
 def gradients(root: UOp, gradient: UOp, targets: Sequence[UOp], ends: Sequence[UOp] = ()) -> list[UOp | None]:
-  """The gradient of each target: how root, weighted by `gradient`, changes with it. None for a target that root does
-  not depend on smoothly.
+  """Return the gradient of each target: the derivative of root, weighted by `gradient`. None for a target on which root
+  does not depend smoothly.
 
   ends: nodes past which nothing flows.
 
@@ -209,12 +209,12 @@ def gradients(root: UOp, gradient: UOp, targets: Sequence[UOp], ends: Sequence[U
   return [_placed(total.get(t), t) for t in targets]
 
 def _placed(g: UOp | None, target: UOp) -> UOp | None:
-  """The gradient of a tensor on several devices, in parts as the tensor is."""
+  """Distribute the gradient of a tensor on several devices as the tensor is."""
   devices = target.device
   return g if g is None or not isinstance(devices, tuple) else graph.copy(g, devices, axis_of(target))
 
 def _reaching(order: Iterable[UOp], places: dict[UOp, UOp]) -> set[UOp]:
-  """The nodes through which a gradient reaches a target."""
+  """Return the nodes through which a gradient reaches a target."""
   live: set[UOp] = set()
   for u in order:
     if not dtypes.is_float(u.dtype): continue
@@ -222,13 +222,13 @@ def _reaching(order: Iterable[UOp], places: dict[UOp, UOp]) -> set[UOp]:
   return live
 
 def _sources(u: UOp) -> tuple[UOp, ...]:
-  """What the gradient of u may flow to."""
+  """Return the nodes to which the gradient of u may flow."""
   sources = u.src[FLOWS_FROM.get(u.op, _ALL)]
   custom = _custom.get(u)
   return sources if custom is None else sources + custom.sources
 
 class _Again:
-  """The nodes that stand for values of checkpoints in the backward pass."""
+  """The recomputed nodes that stand for values of checkpoints in the backward pass."""
   def __init__(self, order: Iterable[UOp]):
     self.outputs: dict[Checkpoint, list[UOp]] = {}
     if _checkpoints:
@@ -237,9 +237,9 @@ class _Again:
     self.copies: dict[UOp, UOp] = {}
 
   def value(self, u: UOp, g: UOp) -> UOp:
-    """The node that a rule may take values from, for u.
+    """Return the node from which a rule may take values for u.
 
-    With the first output of a checkpoint that has a gradient, its values are made anew.
+    The first output of a checkpoint that has a gradient makes the checkpoint's values anew.
     """
     if self.outputs:
       for checkpoint in reversed(_checkpoints.get(u, ())):
@@ -263,7 +263,7 @@ class _Again:
     self.copies.update(new)
 
 def _contributions(u: UOp, value: UOp, g: UOp, live: set[UOp]) -> Iterable[tuple[UOp, UOp]]:
-  """What u's sources get. value: u itself, or the node that computes it again."""
+  """Return the contributions to u's sources. value: u itself, or its recomputed node."""
   custom = _custom.get(u)
   if custom is not None and any(s in live for s in custom.sources): sources, rule = custom
   else:

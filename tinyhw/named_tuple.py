@@ -1,16 +1,15 @@
-"""`NamedTuple`, used as that of `typing`, whose classes are made in a tenth of the time.
+"""`NamedTuple`, a replacement of `typing.NamedTuple` whose classes are made in a tenth of the time.
 
     class Point(NamedTuple):
       x: int
       y: int = 0
 
-A process that compiles its first kernel makes about eighty such classes. `typing` compiles each annotation, and the
-text of a constructor for each
-class: 75 us a class of six fields on the machine where this is 8 us. Here annotations stay texts, and the constructor
-is that of any class with as many fields, with other names for its arguments. To type checkers it is
-`typing.NamedTuple`.
+A process that compiles its first kernel makes about eighty such classes. For each class `typing` compiles each
+annotation and the text of a constructor: 75 us for a class of six fields, on a machine where this takes 8 us. Here
+annotations stay texts. All classes with the same number of fields share a constructor's code, with other names for its
+arguments. Type checkers see `typing.NamedTuple`.
 
-Left out: calls (`NamedTuple("Point", ...)`), and `Generic` as a second base.
+Left out are calls (`NamedTuple("Point", ...)`), and `Generic` as a second base.
 """
 from __future__ import annotations
 import collections
@@ -20,25 +19,25 @@ from collections.abc import Iterable
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-GLOBALS = {"new": tuple.__new__}           # of all constructors
-_field = getattr(collections, "_tuplegetter")  # what reads a field: of C where there is one; collections' own fields
-                                               # are that, too
+GLOBALS = {"new": tuple.__new__}           # the globals of all constructors
+# The class of field descriptors, in C if available; collections uses it, too.
+_field = getattr(collections, "_tuplegetter")
 
 class Named(tuple[Any, ...]):
-  """What all these classes can do."""
+  """The methods of all these classes."""
   __slots__ = ()
   _fields, _field_defaults = tuple[str, ...](), dict[str, Any]()
 
   @classmethod
   def _make(cls, values: Iterable[Any]) -> Any:
-    """The tuple of these values, in the order of the fields."""
+    """Return the tuple of these values, in the order of the fields."""
     made = tuple.__new__(cls, values)
     if len(made) != len(cls._fields):
       raise TypeError(f"{cls.__name__} has {len(cls._fields)} fields, got {len(made)} values")
     return made
 
   def _replace(self, /, **changes: Any) -> Any:
-    """The same with other values in some of its fields."""
+    """Return the same tuple with other values in some fields."""
     made = self._make(map(changes.pop, self._fields, self))
     if changes:
       raise ValueError(f"{type(self).__name__} has no field {', '.join(changes)}; it has {', '.join(self._fields)}")
@@ -54,16 +53,16 @@ class Named(tuple[Any, ...]):
 
 @functools.lru_cache(None)
 def constructor_of(count: int) -> CodeType:
-  """The code of a constructor of a tuple of so many elements."""
+  """Return the code of a constructor of a tuple of n elements."""
   names = "".join([f"f{k}, " for k in range(count)])
   made = eval(f"lambda _cls, {names}: new(_cls, ({names}))", GLOBALS)
   assert isinstance(made, FunctionType)
   return made.__code__
 
 def annotations_of(body: dict[str, Any]) -> dict[str, Any]:
-  """The annotations in a class's body.
+  """Return the annotations in a class's body.
 
-  From Python 3.14 on (PEP 649), without `from __future__ import annotations`, it has a function that tells.
+  From Python 3.14 on (PEP 649), a body without `from __future__ import annotations` has a function that returns them.
   """
   annotate = body.get("__annotate_func__") or body.get("__annotate__")
   library = None if annotate is None else importlib.import_module("annotationlib")
@@ -72,7 +71,7 @@ def annotations_of(body: dict[str, Any]) -> dict[str, Any]:
   return found
 
 def make(name: str, body: dict[str, Any]) -> type:
-  """The class of a body.
+  """Return the class of a body.
 
   Raises TypeError for one that could not be constructed, AttributeError for names that are not free.
   """
@@ -92,7 +91,7 @@ def make(name: str, body: dict[str, Any]) -> type:
                                "_fields": fields, "_field_defaults": defaults})
 
 class _Maker(type):
-  """Makes a tuple class of each class statement with `NamedTuple` for its base."""
+  """Makes a tuple class of each class statement whose base is `NamedTuple`."""
 
   def __new__(meta, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> Any:
     if not bases: return type.__new__(meta, name, bases, body)

@@ -71,7 +71,7 @@ class tqdm(Generic[T]):
     self.desc = f"{desc}: " if desc else ""
 
   def update(self, n: int = 1, close: bool = False) -> None:
-    """Count n more; draw unless that was done a moment ago. close: draw the last line."""
+    """Count n more, and draw if the last drawing is old enough. close: draw the last line."""
     self.n += n
     if self.disable or self._closed: return
     now = time.perf_counter()

@@ -1,10 +1,12 @@
 """`Tensor`: n-dimensional arrays, computed when they are needed.
 
-A Tensor is a handle on a node of the tensor graph (docs/design/uop.md). Its methods, by family, each using
-those before it:
+A Tensor is a handle on a node of the tensor graph (docs/design/uop.md). Its methods come in families, each using those
+before it:
+
   base casts elementwise functions activations movement reduction creation random matmul indexing sorting convolution
   loss interchange decomposition digest kernels
-This file adds what is left: making tensors from data, reading them back, devices, training mode and gradients.
+
+This file adds the rest: creation from data, reads, devices, training mode and gradients.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterator
@@ -40,7 +42,8 @@ from tinyhw.uop.ops import UOp
 _LEAF_OPS = frozenset({Ops.RESHAPE, Ops.BUFFER, Ops.MULTI})
 
 class train(Wrapper):
-  """`with Tensor.train():` or `@Tensor.train()`: training mode inside, and what it was after; in this thread."""
+  """`with Tensor.train():` or `@Tensor.train()`: training mode inside, in this thread. The old mode is restored
+  afterwards."""
   def __init__(self, mode: bool = True):
     self.mode = flag("mode", mode)
     self.context = Context(TRAINING=int(self.mode))
@@ -50,8 +53,8 @@ class train(Wrapper):
   def __exit__(self, *error: Any) -> None: self.context.__exit__(*error)
 
 class NoGrad(Wrapper):
-  """`with Tensor.no_grad():`, `@Tensor.no_grad()` or `Tensor.no_grad = True`: results are cut off from what they were
-  computed from, in this thread."""
+  """`with Tensor.no_grad():`, `@Tensor.no_grad()` or `Tensor.no_grad = True`: results are cut off from their operands,
+  in this thread."""
   def __init__(self) -> None: self.before = False
   def fresh(self) -> NoGrad: return NoGrad()
   def __call__(self, function: Any = None) -> Any: return NoGrad() if function is None else super().__call__(function)
@@ -110,11 +113,12 @@ class Tensor(Kernels, metaclass=_TensorType):
   @staticmethod
   def from_blob(ptr: int, shape: tuple[int, ...], dtype: DTypeLike | None = None,
                 device: DeviceLike | None = None) -> Tensor:
-    """A tensor over memory at an address, which must outlive it and the work on it. Raises DeviceError where the device
-    cannot see it.
+    """A tensor over memory at an address, which must outlive it and the work on it.
 
-    Devices work on after the last tensor is gone: before the memory is given back, `Device[...].synchronize()`. After
-    its owner has written the memory, `invalidate()` lets what was computed from the tensor be computed again.
+    Raises DeviceError if the device cannot see the memory.
+
+    Devices work on after the last tensor is gone. Call `Device[...].synchronize()` before the memory is freed. After
+    its owner has written the memory, call `invalidate()`: values computed from the tensor are then computed again.
     """
     ptr, sizes = whole("an address", ptr, 0), checked_shape((shape,))
     kind, place = to_dtype(dtype or dtypes.default_float), Device.canonicalize(device)
@@ -126,7 +130,7 @@ class Tensor(Kernels, metaclass=_TensorType):
 
   @staticmethod
   def from_url(url: str, gunzip: bool = False, **kwargs: Any) -> Tensor:
-    """The bytes of a download, which is cached. Raises ArgumentError for what is no text."""
+    """The bytes of a download, which is cached. Raises ArgumentError if url is not text."""
     if not isinstance(url, str): raise ArgumentError(f"a URL is text, not {url!r}")
     return Tensor(fetch(url, gunzip=gunzip), **kwargs)
 
@@ -154,15 +158,15 @@ class Tensor(Kernels, metaclass=_TensorType):
     return self._buffer().as_memoryview(allow_zero_copy=zero_copy)[:count * self.dtype.itemsize], shape
 
   def _wait(self) -> None:
-    """Where a device works while the host goes on, wait for it before the lock is taken to read: other threads go on,
-    too."""
+    """Wait for a device that works asynchronously, before the lock is taken to read. Other threads go on meanwhile."""
     devices = self.uop.device
     if not isinstance(devices, str) or on_disk(devices) or not Device[devices].is_asynchronous: return
     Device[self._buffer().device].synchronize()
 
   def data(self) -> memoryview:
-    """The elements as a memoryview of this shape. Raises DTypeError for types that Python has not (bfloat16, fp8);
-    tolist() knows them.
+    """The elements as a memoryview of this shape.
+
+    Raises DTypeError for types that Python does not have (bfloat16, fp8); tolist() reads them.
 
     >>> Tensor([[1, 2], [3, 4]]).data()[1, 0]
     3
@@ -170,7 +174,7 @@ class Tensor(Kernels, metaclass=_TensorType):
     return self._memory()
 
   def _memory(self, zero_copy: bool = False) -> memoryview:
-    """What data() gives; in place where the host sees it, if zero_copy."""
+    """The memoryview of data(). With zero_copy it is in place if the host sees the memory."""
     if self.dtype.fmt is None: raise DTypeError(f"Python has no {self.dtype}; use tolist(), or cast to float32 first")
     if Compiled.some_asynchronous: self._wait()
     with lock: raw, shape = self._read(zero_copy)
@@ -189,7 +193,7 @@ class Tensor(Kernels, metaclass=_TensorType):
     [[1, 2], [3, 4]]
     """
     if Compiled.some_asynchronous: self._wait()
-    with lock:   # nobody writes there meanwhile
+    with lock:   # no thread writes there meanwhile
       raw, shape = self._read(zero_copy=True)
       return hostdata.nested(raw, self.dtype, shape)
 
@@ -227,10 +231,10 @@ class Tensor(Kernels, metaclass=_TensorType):
   # ***** devices *****
 
   def to(self, device: DeviceLike | None) -> Tensor:
-    """This tensor on another device; itself if it is there. None is the default device. On several (a tuple), each has
-    all of it: see `shard`.
+    """This tensor on another device; itself if it is there. None is the default device. On several devices (a tuple)
+    each has the whole tensor: see `shard`.
 
-    DISK:/path is a file, which is written now. From DISK only the bytes that are wanted are read, when they are.
+    DISK:/path is a file, which is written now. A tensor on DISK reads only the needed bytes, when they are needed.
 
     >>> Tensor([1, 2]).shard(("CPU", "CPU:1"), axis=0).to("CPU").tolist()
     [1, 2]
@@ -250,11 +254,11 @@ class Tensor(Kernels, metaclass=_TensorType):
     return self._replaced(self.to(device))
 
   def shard(self, devices: tuple[str, ...], axis: int | None = None) -> Tensor:
-    """This tensor on several devices: in equal parts along an axis, or (None) all of it on each. What is computed with
-    it runs on all of them.
+    """This tensor on several devices: in equal parts along an axis, or (None) the whole tensor on each. Operations on
+    it run on all of them.
 
-    Raises ShapeError where the axis does not divide among the devices, DeviceError for devices that are no tuple of
-    different names.
+    Raises ShapeError if the axis does not divide among the devices, DeviceError unless devices is a tuple of different
+    names.
 
     >>> x = Tensor([[1, 2], [3, 4]]).shard(("CPU", "CPU:1"), axis=0)
     >>> x.device
@@ -294,16 +298,16 @@ class Tensor(Kernels, metaclass=_TensorType):
     moved = self._new(u)
     moved._requires_grad = self._requires_grad
     if self.grad is not None: moved.grad = move(self.grad)
-    if on_disk(self.uop.device): register(moved)   # made from data, as far as backward() is concerned
+    if on_disk(self.uop.device): register(moved)   # for backward() it counts as made from data
     return moved
 
   def _replaced(self, moved: Tensor) -> Tensor:
-    """Stand for a tensor on another device, and take its gradient."""
+    """Become a tensor on another device, and take its gradient."""
     self.grad = moved.grad
     return self.replace(moved)
 
   def clone(self, device: DeviceLike | None = None) -> Tensor:
-    """The same values in storage of their own; of a tensor on DISK, in that of a device.
+    """The same values in new storage. The clone of a tensor on DISK is on a computing device.
 
     >>> x = Tensor([1, 2])
     >>> y = x.clone()
@@ -314,7 +318,7 @@ class Tensor(Kernels, metaclass=_TensorType):
     return self._new(unique(_on_device(self.uop, computing(self.device) if device is None else device)))
 
   def copied(self) -> Tensor:
-    """A copy in storage of its own, made now, without a kernel of its own.
+    """A copy in new storage, made now, without a kernel of its own.
 
     >>> Tensor([1, 2]).copied().tolist()
     [1, 2]
@@ -328,11 +332,11 @@ class Tensor(Kernels, metaclass=_TensorType):
   # ***** gradients *****
 
   def gradient(self, *targets: Tensor, gradient: Tensor | float | None = None) -> list[Tensor]:
-    """How this scalar (or, with `gradient`, which broadcasts, the product of both summed) changes with each target:
-    tensors of the targets' shapes.
+    """The derivatives of this scalar with respect to each target, as tensors of the targets' shapes. With `gradient`,
+    which broadcasts, the scalar is the sum of its product with this tensor.
 
-    They are graphs: differentiate them again for higher derivatives. Raises GradientError for a target that it was not
-    computed from; of one that it depends on only past detach(), rounding or an index the gradient is zeros.
+    They are graphs: differentiate them again for higher derivatives. Raises GradientError for a target from which this
+    was not computed. The gradient is zeros if the dependence goes only through detach(), rounding or an index.
 
     >>> x = Tensor([1.0, 2.0])
     >>> slope, = (x * x).sum().gradient(x)
@@ -378,16 +382,16 @@ class Tensor(Kernels, metaclass=_TensorType):
     return graph.cast(graph.relabelled(graph.broadcast(given.uop, self.shape), self.shape), self.dtype)
 
   def backward(self, gradient: Tensor | float | None = None) -> Tensor:
-    """Add to `grad` of the tensors that this one was computed from; without `gradient` it is one number, else that
-    broadcasts to its shape.
+    """Add to `grad` of the tensors from which this one was computed. Without `gradient` it must be one number, else
+    `gradient` broadcasts to its shape.
 
-    Which: float tensors that were made from data or by creation functions, or realized, or marked. If any of them has
-    requires_grad=True only those do; else all but those with False. Results get none unless `retain_grad()` asks for
-    it. A tensor that this one was not computed from, or only past detach(), keeps its `grad`, so None. Optimizers mark
-    their parameters. Nothing is computed yet.
+    These are float tensors that were made from data or by creation functions, or realized, or marked. If any of them
+    has requires_grad=True only those get gradients; else all but those with False. Results get none unless
+    `retain_grad()` asks for it. Other tensors keep their `grad`, and so do those that this one depends on only through
+    detach(). Optimizers mark their parameters. Nothing is computed yet.
 
-    Raises GradientError where nothing wants a gradient, and where an in-place write cut off a part of that of a marked
-    tensor.
+    Raises GradientError if no tensor wants a gradient, or if an in-place write cut off a part of a marked tensor's
+    gradient.
 
     >>> x = Tensor([1.0, 2.0])
     >>> loss = (x * x).sum().backward()
@@ -421,13 +425,13 @@ class Tensor(Kernels, metaclass=_TensorType):
 
   @staticmethod
   def checkpoint(fxn: Callable[..., Any], *args: Any) -> Any:
-    """fxn(*args), whose inner values are not kept for the backward pass but computed again there: less memory for more
+    """fxn(*args), whose inner values are computed again for the backward pass instead of kept: less memory for more
     work.
 
-    fxn: a function of Tensors (and anything else) that returns a Tensor, or Tensors in tuples, lists and dicts. Kept
-    are its arguments, its results, and Tensors from outside that it uses. Gradients reach all of them, and are what
-    they would be without, bit for bit but where a kernel that needs a value of both passes is optimised to add up in
-    another order. fxn is called once, so what else it does happens once, and random numbers inside are the same again.
+    fxn: a function of Tensors (and other arguments) that returns a Tensor, or Tensors in tuples, lists and dicts. Its
+    arguments, its results, and Tensors from outside that it uses are kept. Gradients reach all of them, with the same
+    bits as without a checkpoint. The exception is a kernel that needs values of both passes: it may be optimised to add
+    in another order. fxn is called once, so its side effects happen once, and random numbers inside are the same again.
     Raises ArgumentError if fxn is not callable.
 
     >>> w = Tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -462,9 +466,12 @@ class Tensor(Kernels, metaclass=_TensorType):
   def __contains__(self, x: Any) -> bool: raise UnknownValueError("`in` needs the values; use .eq(x).any().item()")
 
   def __reduce_ex__(self, protocol: Any) -> Any:
-    """Pickles with its elements: from protocol 5 on without a copy of them where the host sees them, and out of band
-    where the pickler wants that. What is all of a Buffer pickles with that, so that tensors, and captures of TinyJit,
-    that share memory do so after a pickle of them together."""
+    """Pickle with the elements. From protocol 5 on they are not copied if the host sees them, and are out of band if
+    the pickler wants that.
+
+    A tensor that is the whole of a Buffer pickles with the Buffer. So tensors and captures of TinyJit that share memory
+    still share it after a pickle of them together.
+    """
     with lock:
       whole = self._whole_buffer()
       if whole is not None: return _over, (whole, self.shape, self._requires_grad)
@@ -472,8 +479,8 @@ class Tensor(Kernels, metaclass=_TensorType):
     return _unpickled, (outside(raw, protocol), shape, self.dtype, computing(self.device), self._requires_grad)
 
   def _whole_buffer(self) -> Buffer | None:
-    """The Buffer whose elements are this tensor's, all of them, in order; None where it is a value, a part, or
-    elsewhere than on one device."""
+    """Return the Buffer whose elements are this tensor's, all of them, in order. None for a value, a part, or a tensor
+    that is not on just one device."""
     if (isinstance(self.device, tuple) or on_disk(self.device) or memory_of(self.uop)[0] is None
         or 0 in self._static_shape()):
       return None
@@ -505,7 +512,7 @@ class Tensor(Kernels, metaclass=_TensorType):
     return total
 
 def _new_nodes(found: Any, known: set[UOp]) -> list[UOp]:
-  """The nodes of the new float Tensors that a function returned."""
+  """Return the nodes of the new float Tensors that a function returned."""
   if isinstance(found, dict): return [u for x in found.values() for u in _new_nodes(x, known)]
   if isinstance(found, (list, tuple)): return [u for x in found for u in _new_nodes(x, known)]
   computed = (isinstance(found, Tensor) and found.uop not in known and not is_storage(found.uop)
@@ -513,7 +520,7 @@ def _new_nodes(found: Any, known: set[UOp]) -> list[UOp]:
   return [found.uop] if computed else []
 
 def _cut(t: Any) -> str:
-  """What of a tensor's gradient is missing, and what to do."""
+  """Describe the missing part of a tensor's gradient, and the remedy."""
   return (f"the gradient of a tensor of shape {graph.show(t.shape)}: a tensor below was computed from it, and one of "
           f"the two was overwritten in "
           "place since (assign, an optimizer's step, t[...] = value). Take gradients before that; or make a clone() "
@@ -532,9 +539,9 @@ def _host_data(data: Any, dtype: DType | None) -> hostdata.HostData:
   return hostdata.from_array(data, dtype)
 
 def _file(path: os.PathLike[Any], dtype: DType | None) -> UOp:
-  """A file as a tensor on DISK: of bytes, or of a type.
+  """Return a file as a tensor on DISK: of bytes, or of a type.
 
-  It is opened, and read where the tensor is. Raises MissingFileError, ShapeError.
+  The file is opened now, and read when the tensor is. Raises MissingFileError, ShapeError.
   """
   kind = dtypes.uint8 if dtype is None else dtype
   device = Device.canonicalize(f"DISK:{os.fsdecode(path)}")
@@ -546,20 +553,21 @@ def _file(path: os.PathLike[Any], dtype: DType | None) -> UOp:
                     storage=Buffer(device, length // kind.itemsize, kind, opaque))
 
 def _stacked(self: Tensor, rows: Any, device: DeviceLike, dtype: DType | None) -> UOp:
-  """A list with Tensors in it."""
+  """Make a tensor of a list with Tensors in it."""
   tensors = [Tensor(x, device=device) for x in rows]
   u = tensors[0].stack(*tensors[1:]).uop
   return u if dtype is None else graph.cast(u, dtype)
 
 def _on_device(u: UOp, device: DeviceLike | None, axis: int | None = None) -> UOp:
-  """u on a device: a COPY unless it is there, or lives nowhere. axis: along which several devices have parts of it."""
+  """Return u on a device: a COPY unless it is there, or has no device. axis: the axis along which several devices have
+  parts of it."""
   if device is None: return u
   place = Device.canonicalize(device)
   if on_disk(place) and place != u.device:
     raise ArgumentError(f"a file is written by .to({place!r}), or by assigning to Tensor.empty(..., device={place!r})")
   if u.device is None:
     if isinstance(place, str): return u
-    u = graph.where(graph.full(u.shape, dtypes.bool, True, place), u, u)   # numbers alone live nowhere
+    u = graph.where(graph.full(u.shape, dtypes.bool, True, place), u, u)   # constants alone have no device
   if place == u.device and (isinstance(place, str) or axis == axis_of(u)): return u
   if on_disk(u.device) and not isinstance(place, str): u = graph.copy(u, place[0])
   return graph.copy(u, place, axis)
@@ -571,5 +579,5 @@ def _over(buffer: Buffer, shape: tuple[int, ...], requires_grad: bool | None) ->
   return Tensor._leaf(graph.reshape(node_over(buffer), shape), requires_grad)
 
 def is_numpy_ndarray(x: Any) -> bool:
-  """Is x a NumPy array? NumPy is not imported for the answer."""
+  """Is x a NumPy array? The test does not import NumPy."""
   return str(type(x)) == "<class 'numpy.ndarray'>"

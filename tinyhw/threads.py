@@ -1,13 +1,14 @@
-"""What the threads of a program share: the lock of the engine, and what a fork waits for. The contract stands in
+"""Shared state of a program's threads: the engine's lock, and the resources for which a fork waits. The contract is in
 docs/threads.md.
 
-`lock` is held while anything is written, scheduled, compiled for a schedule, launched, replayed or read: what one
-thread does of these is whole before another one begins. It is reentrant: a write may realize. Expressing (`a + b`)
-takes no lock: nodes are interned, and tables fill as once.py says. Whoever holds it may take the locks of devices and
-allocators, never the other way round. Finalizers take none.
+`lock` is held during every write, schedule, compilation for a schedule, launch, replay and read. So each of these is
+atomic for other threads. It is reentrant: a write may realize. Expressing (`a + b`) takes no lock: nodes are interned,
+and tables fill as once.py says. A thread that holds it may take the locks of devices and allocators, never the other
+way round. Finalizers take no lock.
 
-A fork copies one thread. What others hold at that moment nobody gives back in the child: so `hold_for_fork` waits until
-no other thread is within the engine, nor importing for it, and holds both until the fork is done.
+A fork copies one thread only. Locks that other threads hold at that moment would never be released in the child. So
+`hold_for_fork` waits until no other thread is in the engine, or imports on its behalf. It keeps them out until the fork
+is done.
 """
 from __future__ import annotations
 import functools
@@ -25,28 +26,30 @@ if TYPE_CHECKING:
 
 lock = threading.RLock()
 
-_LONGEST_WAIT = 30.0     # seconds that a fork waits for imports of other threads: an import that takes longer waits for
-                         # something itself
+# Seconds that a fork waits for imports of other threads: an import that takes longer is blocked itself.
+_LONGEST_WAIT = 30.0
 _IMPORT = "<frozen importlib._bootstrap>"
-_forks: list[tuple[float, list[Any]]] = []  # for each fork under way: the switch interval to set again, and the locks
-                                            # that it holds
+# For each fork under way: the switch interval to restore, and the locks that it holds.
+_forks: list[tuple[float, list[Any]]] = []
 _kept: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def kept_in_forks(small: L) -> L:
-  """A lock that is held for moments only, and by nobody who waits for a longer one: forks take it first, so that no
-  other thread holds it then."""
+  """Register a lock that forks take first, so that no other thread holds it then. Return it.
+
+  The lock is held for moments only, and never while its holder waits for a longer one.
+  """
   _kept.add(small)
   return small
 
 def alone(function: F) -> F:
-  """Decorate a function that one thread at a time may be in: it holds the lock."""
+  """Decorate a function so that it holds the lock: one thread at a time runs it."""
   @functools.wraps(function)
   def held(*args: Any, **named: Any) -> Any:
     with lock: return function(*args, **named)
   return held  # type: ignore[return-value]  # it is called as the function is
 
 def importing() -> list[str]:
-  """The modules that other threads are importing now, of this package or on its behalf."""
+  """Return the modules of this package, or imported on its behalf, that other threads are importing now."""
   found = []
   for thread, frame in sys._current_frames().items():
     if thread == threading.get_ident(): continue
@@ -60,14 +63,15 @@ def importing() -> list[str]:
   return found
 
 def hold_for_fork() -> None:
-  """Wait for the other threads, and keep them away until `release_after_fork`, which both processes call.
+  """Wait for the other threads, and keep them out until `release_after_fork`, which both processes call.
 
   A fork cannot be refused.
   """
   lock.acquire()
   interval, begin = sys.getswitchinterval(), time.monotonic()
   while True:
-    sys.setswitchinterval(1.0)  # nobody begins to import, or takes a lock that was free, between the look and the fork
+    # Until the fork no other thread starts an import or takes a free lock.
+    sys.setswitchinterval(1.0)
     taken = [small for small in list(_kept) if small.acquire(blocking=False)]
     if len(taken) == len(_kept) and not importing() or time.monotonic() - begin > _LONGEST_WAIT: break
     for small in taken: small.release()
@@ -76,7 +80,7 @@ def hold_for_fork() -> None:
   _forks.append((interval, taken))
 
 def release_after_fork() -> None:
-  """The fork is done. The child has the thread that forked, which holds the lock there, too."""
+  """End a fork. The child has only the thread that forked, which holds the lock there, too."""
   interval, taken = _forks.pop()
   for small in taken: small.release()
   sys.setswitchinterval(interval)

@@ -1,10 +1,10 @@
-"""Where things came from and when they happened: source lines of tensor operations, and the events of PROFILE=1.
+"""Record source lines of tensor operations, and the events of PROFILE=1.
 
-`caller()` finds the line outside of tinyhw that made a call; `record` and `origin` remember it for a graph node as long
-as the node lives, `follow` and `inherit` hand it on to what the node becomes. `event` and `span` fill a list that
-`chrome_trace` turns into what chrome://tracing and Perfetto show. `recorder` is what VIZ=1 and PROFILE=1 tell
-everything to (tinyhw/viz); None otherwise, and then nothing of that is loaded. Nothing
-here decides when to record: callers ask TRACEMETA, VIZ and PROFILE.
+`caller()` finds the line outside of tinyhw that made a call. `record` and `origin` keep it for a graph node as long as
+the node lives. `follow` and `inherit` pass it on to nodes that replace the node. `event` and `span` fill a list that
+`chrome_trace` converts for chrome://tracing and Perfetto. `recorder` receives everything under VIZ=1 and PROFILE=1
+(tinyhw/viz). Otherwise it is None, and tinyhw/viz is not loaded. Nothing here decides when to record: callers ask
+TRACEMETA, VIZ and PROFILE.
 
 Cost: `caller` 0.25 us plus 0.06 us a frame; `record` 1.4 us more (Python 3.11, Zen 3, measured with timeit).
 """
@@ -56,13 +56,13 @@ if TYPE_CHECKING:
 
 Location = tuple[str, int, str]  # file, line, function
 
-# Code whose file lies in the package, or beside it in a clone, is ours; so is what was compiled at run time under a
-# name like "<tinyhw match>".
+# Code is ours if its file lies in the package, or next to it in a clone. Code that was compiled at run time under a
+# name like "<tinyhw match>" is ours, too.
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_PACKAGE)
 _OURS = (tuple(os.path.join(*parts, "") for parts in ((_PACKAGE,), (_ROOT, "drivers"), (_ROOT, "autogen")))
          + ("<tinyhw",))
-# a decorator's frame, or an import's, is not the line that the user wrote
+# A frame of a decorator or an import is not the line that the user wrote.
 _WRAPPERS = tuple(os.path.join(os.sep, *parts) for parts in (("functools.py",), ("contextlib.py",),
                                                              ("importlib", "__init__.py")))
 _inside: dict[str, bool] = {}
@@ -74,7 +74,7 @@ def _is_inside(filename: str) -> bool:
   return _inside.setdefault(filename, ours or filename.endswith(_WRAPPERS))
 
 def caller() -> Location | None:
-  """The innermost line outside of tinyhw on this thread's stack; None if there is none."""
+  """Return the innermost line outside of tinyhw on this thread's stack; None if there is none."""
   frame = sys._getframe(1)
   while frame is not None:
     filename = frame.f_code.co_filename
@@ -91,46 +91,46 @@ def show(location: Location | None) -> str:
 
 # **** origins of graph nodes ****
 
-# Tensor operations leave their lines in their nodes' `line` (TRACEMETA). Rewrites hand lines on only while _origins has
-# any: `follow` puts them there, and the engine calls it only when a listing wants them (DEBUG=7), so that otherwise a
-# rewrite pays for one look at an empty table.
+# Tensor operations leave their lines in their nodes' `line` (TRACEMETA). Rewrites pass lines on only if _origins has
+# any. `follow` adds them, and the engine calls it only when a listing needs them (DEBUG=7). Otherwise a rewrite pays
+# for one look at an empty table.
 _origins: WeakKeyDictionary[Any, Location] = WeakKeyDictionary()
 
 def record(node: Any, location: Location | None = None) -> None:
-  """Remember where node came from: `location`, or the user's line now. The first record of a node stays."""
+  """Record the origin of a node: `location`, or the user's line now. The first record of a node stays."""
   if node.line is None: node.line = caller() if location is None else location
 
 def follow(node: Any, location: Location | None) -> None:
-  """From now on rewrites hand on that node came from location; None changes nothing."""
+  """Let rewrites pass on that node came from location. None changes nothing."""
   if location is not None: _origins.setdefault(node, location)
 
 def unfollow() -> None:
-  """Forget all that `follow` and `inherit` noted: the next graph may have equal nodes from other lines."""
+  """Forget all records of `follow` and `inherit`: the next graph may have equal nodes from other lines."""
   _origins.clear()
 
 def follows() -> bool:
-  """Does anybody want to know what nodes become?"""
+  """Are origins passed on at present?"""
   return recorder is not None or bool(_origins)
 
 def same_line(new: Any, old: Any) -> None:
-  """`new` came from the same line as `old`. Does nothing where that line is not followed, or new has one."""
+  """Record that `new` has the line of `old`. Does nothing if that line is not followed, or new has one."""
   location = _origins.get(old)
   if location is not None: _origins.setdefault(new, location)
 
 def inherit(new: Any, old: Any) -> None:
-  """The walk of a pass made `new` of `old`: it came from the same line, and the recorder is told."""
+  """Record that a pass made `new` from `old`: it gets the same line, and the recorder is told."""
   same_line(new, old)
   if recorder is not None: recorder.became(old, new, sys._getframe(1))
 
 def hand_on(became: Mapping[Any, Any]) -> None:
-  """A walk has made of each key the node that is its value: `inherit` for all of them."""
+  """Call `inherit` for each key of a walk's results and the node made from it."""
   if not follows(): return
   for old, new in became.items():
     same_line(new, old)
     if recorder is not None: recorder.became(old, new, sys._getframe(1))
 
 def origin(node: Any) -> Location | None:
-  """The line that node came from, or None."""
+  """Return the line that node came from, or None."""
   return _origins.get(node) or node.line
 
 # **** the recorder ****
@@ -138,20 +138,21 @@ def origin(node: Any) -> Location | None:
 recorder: Recorder | None = None
 
 def start_recorder() -> None:
-  """From now on everything is told to the recorder, which looks itself whether the caller's VIZ or PROFILE is set."""
+  """Start the recorder. It checks itself whether the caller's VIZ or PROFILE is set."""
   global recorder
   with lock:
     if recorder is None: recorder = importlib.import_module("tinyhw.viz.record").start()
   assert recorder is not None
-  recorder.times()  # it notes what is wanted, even if nothing runs from now on
+  # It notes the settings even if nothing runs from now on.
+  recorder.times()
 
 # **** events ****
 
 MOST_EVENTS = 1 << 18  # more are counted, not kept: 0.4 KB each
 
 class Event:
-  """Something that happened on a lane ("host", "CPU", ...) from start_ns to end_ns of time.perf_counter_ns; equal for
-  a point in time."""
+  """An event on a lane ("host", "CPU", ...) from start_ns to end_ns of time.perf_counter_ns. Both are equal for a point
+  in time."""
   __slots__ = ("name", "lane", "start_ns", "end_ns", "details")
 
   def __init__(self, name: str, lane: str, start_ns: int, end_ns: int, details: dict[str, Any]) -> None:
@@ -164,7 +165,7 @@ events: list[Event] = []
 dropped = 0  # events beyond MOST_EVENTS
 
 def host_lane() -> str:
-  """The lane of what this thread does itself."""
+  """Return the lane of this thread's own work."""
   thread = threading.current_thread()
   return "host" if thread is threading.main_thread() else f"host: {thread.name}"
 
@@ -193,7 +194,8 @@ class span:
                traceback: TracebackType | None) -> None:
     add(Event(self.name, self.lane, self.start_ns, time.perf_counter_ns(), self.details))
 
-COUNTERS = "counters: "  # lanes whose events are values at a point in time begin with this
+# prefix of lanes whose events are values at a point in time
+COUNTERS = "counters: "
 
 def chrome_trace() -> dict[str, Any]:
   """The events in the Trace Event Format ("X" complete, "i" instant, "C" counter; microseconds), ready for

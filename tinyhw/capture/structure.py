@@ -132,7 +132,7 @@ def short(value: Any) -> str:
   return text if len(text) < 100 else f"a {type(value).__name__}"
 
 def leaves_of(tree: Any) -> Iterator[Any]:
-  """Return the leaves of a result, in order. Raises JitError for containers without an end."""
+  """Yield the leaves of a result, in order. Raises JitError for containers without an end."""
   stack = [(tree, 0)]
   while stack:
     value, depth = stack.pop()

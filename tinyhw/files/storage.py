@@ -103,7 +103,7 @@ def _lookup(table: str, key: Key) -> Any:
   import pickle
   try: return pickle.loads(rest[start:])
   # a class that changed since may raise anything; the value is computed again
-  except Exception: return _ABSENT  # noqa: BLE001 
+  except Exception: return _ABSENT  # noqa: BLE001
 
 def diskcache_get(table: str, key: Key) -> Any:
   """The value stored under key in table, or None."""

@@ -31,8 +31,7 @@ def compiler_version(backend: ModuleType) -> str:
   return _versions[name]
 
 def folders(own: str) -> Iterator[str]:
-  """Return the folders of a compiler: the common ones, those of constants, and the backend's own with all
-  subfolders."""
+  """Yield the folders of a compiler: the common ones, those of constants, and the backend's own with all subfolders."""
   root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
   for folder in FOLDERS: yield os.path.join(root, folder)
   constants = os.path.dirname(importlib.import_module("tinyhw.autogen").__file__ or "")

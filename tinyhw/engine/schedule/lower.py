@@ -39,7 +39,7 @@ class Kernel:
 
   @property
   def line(self) -> trace.Location | None:
-    """Return the line of the operation for which the last run wants it (TRACEMETA)."""
+    """The line of the operation for which the last run wants it (TRACEMETA)."""
     return None if self.origin is None else self.origin.line
 
 _TRACED = GroupOp.Elementwise | {Ops.REDUCE}
