@@ -1,11 +1,11 @@
-"""How much memory the reading of a file may make: one number of bytes, from which everything that makes memory draws.
+"""Bound the memory that reading a file may take: one budget of bytes from which all allocations draw.
 
-A file makes memory in many ways: text is unpacked, a pickle names one object a thousand times, ten bytes of a header
-become a Tensor. A limit for each of them is passed by the next way. So each reader has one `Budget`, of FREE bytes and
-TIMES the file's size, and takes from it what it is about to make, before it makes it. Costs are upper bounds of what
-CPython allocates; test/test_budget.py compares them with what it does.
+A file takes memory in many ways: text is unpacked, a pickle names one object a thousand times, ten bytes of a header
+become a Tensor. With a separate limit for each way, files would use the next one. So each reader has one `Budget` of
+FREE bytes and TIMES the file's size. It draws from the budget before it allocates. Costs are upper bounds of CPython's
+allocations, and test/test_budget.py checks them.
 
-What a header says of a tensor's shape is not made here: such a tensor is lazy, and takes memory when its owner computes
+The shape of a tensor in a header costs nothing here: such a tensor is lazy, and takes memory when its owner computes
 it.
 """
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
   from types import TracebackType
   from typing import Any
 
-FREE = 64 << 20   # bytes that any file may make
-TIMES = 20        # and as many for each byte of it
+FREE = 64 << 20   # bytes that any file may take
+TIMES = 20        # further bytes for each byte of the file
 
-# Bytes of what readers make, at most
+# Upper bounds in bytes of objects that readers make.
 TENSOR = 4096     # a lazy Tensor over a part of a file
-AXIS = 1024       # and for each axis that has strides of its own
-ENTRY = 512       # an entry of a directory: its name, its numbers, a place in a dict
-SLOT = 32         # a place in a list while it grows
+AXIS = 1024       # for each axis that has strides of its own
+ENTRY = 512       # an entry of a directory: its name, its numbers, a slot in a dict
+SLOT = 32         # a slot in a growing list
 
 class Budget:
-  """What is left of `limit` bytes; without one, of READ_LIMIT, else of the rule for a file of `size` bytes. name: of
-  the file, for the error."""
+  """The rest of `limit` bytes. The default limit is READ_LIMIT, else the rule for a file of `size` bytes. name: of the
+  file, for the error."""
   __slots__ = ("name", "size", "most", "left", "more")
 
   def __init__(self, name: str, size: int, limit: int | None = None) -> None:
@@ -41,7 +41,7 @@ class Budget:
     self.more: set[str] = set()
 
   def take(self, count: int) -> None:
-    """Draw bytes. Raises BudgetError where so many are not left."""
+    """Draw bytes. Raises BudgetError if fewer are left."""
     self.left -= count
     if self.left < 0:
       raise BudgetError(f"reading {self.name}, which has {self.size} bytes, would make more than {self.most} bytes of "
@@ -57,11 +57,11 @@ class Budget:
     self.left += TIMES * size
 
   def give(self, count: int) -> None:
-    """Put bytes back that are free again."""
+    """Give back bytes that are free again."""
     self.left += count
 
   def borrowed(self) -> Borrowed:
-    """`with budget.borrowed():` what is taken inside is given back: for memory that is free again afterwards."""
+    """`with budget.borrowed():` returns bytes drawn inside at the end, for temporary memory."""
     return Borrowed(self)
 
 class Borrowed:
@@ -75,19 +75,18 @@ class Borrowed:
 
 # ***** JSON *****
 
-# What a sign announces, in bytes: containers, an entry of a dict while it grows with its pair, an item of a list with a
-# number, a string's head
+# Bytes for each sign: containers, a pair in a growing dict, a number in a list, a string's head.
 _OF_SIGNS = {b"{": 400, b"[": 120, b":": 320, b",": 64, b'"': 40}
 
 def json_cost(text: bytes) -> int:
-  """The most memory that a text of JSON can become, from the signs in it. Signs inside of strings count, too."""
+  """Return an upper bound of the memory of a JSON text, from the signs in it. Signs inside of strings count, too."""
   wide = not text.isascii() or b"\\u" in text   # then a string may take four bytes for each character
   return sum(cost * text.count(sign) for sign, cost in _OF_SIGNS.items()) + len(text) * (9 if wide else 3)
 
 def parse_json(text: bytes, budget: Budget, unique: bool = False) -> Any:
-  """What a text of JSON says. unique: no object names a key twice.
+  """Parse a JSON text. unique: no object names a key twice.
 
-  Raises ValueError for what is no JSON, BudgetError before it makes too much.
+  Raises ValueError for invalid JSON, BudgetError before it takes too much memory.
   """
   budget.take(json_cost(text))
   hook: Callable[[Sequence[tuple[str, Any]]], dict[str, Any]] | None = _unique_keys if unique else None

@@ -1,14 +1,13 @@
-"""The folder of the cache: how much is in it, what goes first when it is full, and the command
-`python3 -m tinyhw cache`.
+"""The cache folder: its size, the order of eviction, and the command `python3 -m tinyhw cache`.
 
-Results (kernels, winners of searches, results of @diskcache) take at most the limit, and so do recordings; what was not
-used for longest goes first. Downloads are kept until somebody clears them, as a user asked for each. Processes need no
-lock: each removes the oldest files that it sees, which another one may have removed before; whoever reads a file while
-it goes reads it to its end.
+Results (kernels, winners of searches, results of @diskcache) take at most the limit, and so do recordings. The least
+recently used files are removed first. Downloads are kept until a user clears them, since a user asked for each.
+Processes need no lock: each removes the oldest files that it sees. Another process may have removed a file before, and
+a process that reads a removed file reads it to its end.
 
-Looking at all files takes long, so writers of results count: each adds to the ledger, a file that is as long as there
-were blocks written since somebody looked. When those are an eighth of the limit, or when there is no ledger, the writer
-looks, and leaves seven eighths of the limit.
+Listing all files is slow, so writers of results keep a count. Each adds to the ledger, a file whose length is the
+number of blocks written since the last listing. When those are an eighth of the limit, or when there is no ledger, the
+writer lists the files, and removes all but seven eighths of the limit.
 """
 from __future__ import annotations
 import os
@@ -24,11 +23,12 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 1 << 30
 BLOCK_BYTES = 4096      # a file takes whole blocks of the disk
-SHARE = 8               # the part of the limit that is written before somebody looks
+SHARE = 8               # the part of the limit that is written between listings
 RESULTS = "values"      # the folder of the disk cache's tables
-LEDGER = "written"      # in it
+LEDGER = "written"      # a file in that folder
 LIMIT_FILE = "limit"
-# What `cache` shows and clears: name -> folders below that of the cache, and those in them that count elsewhere.
+# The kinds that `cache` shows and clears: name -> folders below the cache folder, and subfolders that belong to another
+# kind.
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
   "kernels": ((f"{RESULTS}/code",), ()),
   "searches": ((f"{RESULTS}/beam",), ()),
@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 
 class File:
-  """A file of the cache. used: when it was, in nanoseconds. size: in whole blocks."""
+  """A file of the cache. used: time of its last use, in nanoseconds. size: in whole blocks."""
   __slots__ = ("path", "used", "size")
   def __init__(self, path: str, found: os.stat_result):
     self.path, self.used, self.size = path, found.st_mtime_ns, blocks(found.st_size) * BLOCK_BYTES
@@ -46,8 +46,8 @@ class File:
 def blocks(size: int) -> int: return -(-size // BLOCK_BYTES)
 
 def files_in(folder: str, without: Sequence[str] = ()) -> Iterator[File]:
-  """The files below a folder, links not followed; what is being written is left out. without: names in it that are
-  left out."""
+  """Yield the files below a folder, without following links, and without files that are being written. without: names
+  in it to skip."""
   try:
     with os.scandir(folder) as scanned: entries = [entry for entry in scanned if entry.name not in without]
   except OSError: return
@@ -60,7 +60,7 @@ def files_in(folder: str, without: Sequence[str] = ()) -> Iterator[File]:
 # **** the limit ****
 
 def limit(folder: str) -> int | None:
-  """The most bytes of the results, and of the recordings, in a cache's folder: CACHE_LIMIT, else what was set there.
+  """Return the maximum bytes of results, and of recordings, in a cache folder: CACHE_LIMIT, else the stored limit.
 
   None: there is no limit.
   """
@@ -68,7 +68,7 @@ def limit(folder: str) -> int | None:
   return parse_size(text) if text else DEFAULT_LIMIT
 
 def _stored_limit(folder: str) -> str:
-  """What `cache limit` has set; nothing if that is not to be believed."""
+  """Return the limit that `cache limit` has stored; nothing if the file is not trustworthy."""
   try:
     with os.fdopen(descriptor(os.path.join(folder, LIMIT_FILE), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)),
                    "rb") as file:
@@ -80,7 +80,7 @@ def _stored_limit(folder: str) -> str:
 # **** making room ****
 
 def written(folder: str, size: int) -> None:
-  """A file of results was written in a cache's folder: make room if it is time. Raises OSError."""
+  """Count a file of results that was written in a cache folder, and make room if it is time. Raises OSError."""
   most = limit(folder)
   if most is None: return
   flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
@@ -92,14 +92,14 @@ def written(folder: str, size: int) -> None:
     os.write(ledger, b"." * blocks(size))
     if before and (before + blocks(size)) * BLOCK_BYTES <= most // SHARE: return
     make_room(os.path.join(folder, RESULTS), most - most // SHARE, (LEDGER,))
-    os.ftruncate(ledger, 1)  # not empty: somebody has looked
+    os.ftruncate(ledger, 1)  # not empty: the files have been listed
   finally: os.close(ledger)
 
 def make_room(folder: str, most: int, without: Sequence[str] = (), keep: int = 0) -> int:
-  """Remove the files below a folder that were not used for longest, until the rest takes at most so many bytes; tells
-  how many it removed.
+  """Remove the least recently used files below a folder until the rest takes at most `most` bytes. Return how many it
+  removed.
 
-  keep: so many of the newest stay in any case.
+  keep: the number of newest files that stay in any case.
   """
   found = sorted(files_in(folder, without), key=lambda file: (file.used, file.path))
   total, removed = sum(file.size for file in found), 0
@@ -112,14 +112,14 @@ def make_room(folder: str, most: int, without: Sequence[str] = (), keep: int = 0
   return removed
 
 def recorded(folder: str, kind: str) -> None:
-  """A recording was written to a cache's folder: remove the oldest ones if there are too many."""
+  """Remove the oldest recordings if there are too many, after one was written to a cache folder."""
   most = limit(folder)
   if most is not None: make_room(os.path.join(folder, kind), most, keep=1)
 
 # **** the command ****
 
 def examine(folder: str) -> dict[str, Any]:
-  """What is in the cache's folder, as JSON can hold it."""
+  """Return the contents of the cache folder, as data for JSON."""
   kinds = {}
   for kind, (places, without) in KINDS.items():
     found = [file for place in places for file in files_in(os.path.join(folder, *place.split("/")), without)]
@@ -127,13 +127,13 @@ def examine(folder: str) -> dict[str, Any]:
   return {"folder": folder, "limit": limit(folder), "kinds": kinds}
 
 def show_size(size: int) -> str:
-  """Bytes as `parse_size` reads them, rounded: 3.2M."""
+  """Format bytes as `parse_size` reads them, rounded: 3.2M."""
   for unit in reversed(SIZE_UNITS):
     if unit and size >= SIZE_UNITS[unit]: return f"{size / SIZE_UNITS[unit]:.1f}{unit}"
   return str(size)
 
 def show(facts: dict[str, Any]) -> str:
-  """The facts of `examine` as text."""
+  """Format the facts of `examine` as text."""
   most = "none" if facts["limit"] is None else show_size(facts["limit"])
   lines = [f"folder      {facts['folder']}", f"limit       {most}, of kernels, searches and calls together, and of "
            f"recordings"]
@@ -142,7 +142,8 @@ def show(facts: dict[str, Any]) -> str:
   return "\n".join(lines)
 
 def clear(folder: str, kinds: Iterable[str]) -> int:
-  """Remove all files of some kinds; tells how many. Raises ArgumentError, DriverError where some cannot be removed."""
+  """Remove all files of some kinds, and return how many. Raises ArgumentError; DriverError if some cannot be
+  removed."""
   wanted = list(kinds)
   unknown = [kind for kind in wanted if kind not in KINDS]
   if unknown: raise ArgumentError(f"the cache has no {unknown[0]!r}; it has {', '.join(KINDS)}")
@@ -158,7 +159,7 @@ def clear(folder: str, kinds: Iterable[str]) -> int:
   return removed
 
 def set_limit(folder: str, text: str) -> None:
-  """Keep a limit in the cache's folder for all processes without CACHE_LIMIT, and make room at once.
+  """Store a limit in the cache folder for all processes without CACHE_LIMIT, and make room at once.
 
   Raises ArgumentError, DriverError.
   """
@@ -172,9 +173,9 @@ def set_limit(folder: str, text: str) -> None:
   for kind in KINDS["recordings"][0]: make_room(os.path.join(folder, kind), most, keep=1)
 
 def run(arguments: Sequence[str], folder: str) -> str | dict[str, Any] | None:
-  """What the command prints for its words: nothing, `clear [KIND ...]`, `limit [SIZE]`; None for others.
+  """Return the output of the command for its words: nothing, `clear [KIND ...]`, `limit [SIZE]`; None for others.
 
-  Facts where `--json` wants them.
+  With `--json` the output is facts.
   """
   words = [word for word in arguments if word != "--json"]
   if words[:1] == ["clear"]:

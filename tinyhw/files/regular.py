@@ -1,13 +1,13 @@
-"""Regular files: opened without waiting, and written whole.
+"""Regular files: open them without blocking, and write them whole.
 
-Who expects a file may find a pipe in its place, and would wait for its other end for ever; or a device, a socket, a
-folder. `descriptor` and `open_regular` refuse them. `open_input` does so for paths that a user gave, with errors that
-say what to do.
+A path may lead to a pipe, whose opener would wait for the other end for ever, or to a device, a socket or a folder.
+`descriptor` and `open_regular` refuse these. `open_input` does so for paths from the user, with errors that say how to
+proceed.
 
-`atomic_file` writes under another name and renames, so that readers see the old file or the new one. A writer that is
-killed leaves its file under the other name; the next writer of that file removes it. It knows that nobody writes there
-any more by a lock, which the kernel drops with its owner: numbers of processes say little, as other machines and
-containers have the same ones.
+`atomic_file` writes under another name and renames, so that readers see the old file or the new one. A killed writer
+leaves its file under the other name, and the next writer of that file removes it. A lock shows that the first writer is
+gone, since the kernel drops a lock with its owner. Process ids would not do: other machines and containers have the
+same ones.
 """
 from __future__ import annotations
 import errno
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
   from types import TracebackType
   from typing import Any, BinaryIO
 
-_ABANDONED_SECONDS = 86400  # where there are no locks: nobody writes to a file for a day without changing it
+# Without locks, a file that has not changed for a day counts as abandoned.
+_ABANDONED_SECONDS = 86400
 _numbers = itertools.count()
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _NOT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -31,16 +32,17 @@ _NOT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 # **** files to read ****
 
 class NotRegular(OSError):
-  """A folder, a pipe, a device or a socket, where a file is expected."""
+  """Raised for a folder, a pipe, a device or a socket in place of a file."""
 
 def _check_regular(path: str | os.PathLike[str], found: os.stat_result) -> None:
   if not stat.S_ISREG(found.st_mode):
     raise NotRegular(errno.EINVAL, "it is a folder, a pipe, a device or a socket", os.fspath(path))
 
 def descriptor(path: str | os.PathLike[str], flags: int = _READ_FLAGS, mode: int = 0o666) -> int:
-  """Open a regular file, without waiting. flags, mode: of os.open. Raises NotRegular, and what os.open raises.
+  """Open a regular file, without blocking. flags, mode: of os.open. Raises NotRegular, and the errors of os.open.
 
-  It is looked at twice: before, as to open a device may change it; and afterwards, as it may be another one by then.
+  The file is checked twice: before, since opening a device may change it; and afterwards, since another file may have
+  replaced it.
   """
   try: _check_regular(path, os.stat(path, follow_symlinks=not flags & getattr(os, "O_NOFOLLOW", 0)))
   except FileNotFoundError:
@@ -57,7 +59,8 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
   return os.fdopen(descriptor(path), "rb")
 
 def open_input(path: str | os.PathLike[str], what: str) -> BinaryIO:
-  """A file that the user named, to read. what: "a GGUF file". Raises MissingFileError, ArgumentError, DriverError."""
+  """Open a file that the user named for reading. what: "a GGUF file". Raises MissingFileError, ArgumentError,
+  DriverError."""
   shown = os.fspath(path)
   try: return open_regular(path)
   except FileNotFoundError:
@@ -67,18 +70,18 @@ def open_input(path: str | os.PathLike[str], what: str) -> BinaryIO:
   except OSError as error:
     raise DriverError(f"opening {shown}: {error.strerror}; check its permissions, and those of its folder") from None
 
-# **** whom a file belongs to ****
+# **** ownership ****
 
 def belongs_to_us(found: os.stat_result) -> bool:
-  """Is it this user's, or the administrator's? Windows keeps the user's folders where others cannot write."""
+  """Does it belong to this user or the administrator? Windows keeps the user's folders where others cannot write."""
   return not hasattr(os, "geteuid") or found.st_uid in (os.geteuid(), 0)
 
 def is_ours(found: os.stat_result) -> bool:
-  """Is it this user's or the administrator's, and can nobody else write to it?"""
+  """Does it belong to this user or the administrator, and can no other user write to it?"""
   return belongs_to_us(found) and (not hasattr(os, "geteuid") or not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 def make_folder(folder: str) -> None:
-  """A folder with those around it, as far as they are missing; those that are made are for this user only.
+  """Make a folder and its missing parents, for this user only.
 
   Raises OSError.
   """
@@ -95,16 +98,16 @@ def make_folder(folder: str) -> None:
 # **** files to write ****
 
 def temporary_name(path: str) -> str:
-  """A name beside path that no other writer has."""
+  """Return a unique name in path's folder."""
   return f"{path}.{os.getpid()}.{next(_numbers)}.tmp"
 
 def final_name(name: str) -> str | None:
-  """What a name of `temporary_name` was made of; None for other names."""
+  """Return the name from which `temporary_name` made a name; None for other names."""
   parts = name.rsplit(".", 3)
   return parts[0] if len(parts) == 4 and parts[1].isdecimal() and parts[2].isdecimal() and parts[3] == "tmp" else None
 
 def _lock(file: int, wait: bool) -> bool | None:
-  """Lock an open file for as long as it is open: False where another process has it, None where there are no locks."""
+  """Lock an open file until it is closed. Return False if another process has the lock, None if there are no locks."""
   try: import fcntl
   except ImportError: return None
   try: fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -113,9 +116,9 @@ def _lock(file: int, wait: bool) -> bool | None:
   return True
 
 def _create(path: str, mode: int) -> tuple[str, int]:
-  """A new file beside path, locked: its name and descriptor.
+  """Create a locked file in path's folder. Return its name and descriptor.
 
-  Who removes what was abandoned may take it before the lock does; then another one.
+  A process that removes abandoned files may take it before it is locked. Then another file is created.
   """
   while True:
     name = temporary_name(path)
@@ -124,9 +127,9 @@ def _create(path: str, mode: int) -> tuple[str, int]:
     os.close(opened)
 
 def remove_abandoned(folder: str, final: str | None = None) -> None:
-  """Remove what writers that were killed left in a folder. final: only what was to become this file.
+  """Remove files that killed writers left in a folder. final: only files meant for this name.
 
-  A folder that was being unpacked has no lock: it goes when nothing in it has changed for a day.
+  A folder that was being unpacked has no lock. It is removed when its contents have not changed for a day.
   """
   try:
     with os.scandir(folder) as entries:
@@ -138,12 +141,12 @@ def remove_abandoned(folder: str, final: str | None = None) -> None:
       elif _is_old(entry.stat(follow_symlinks=False)):
         import shutil
         shutil.rmtree(entry.path, ignore_errors=True)
-    except OSError: pass  # another process was faster, or it is somebody else's
+    except OSError: pass  # another process was faster, or another user owns it
 
 def _is_old(found: os.stat_result) -> bool: return time.time() - found.st_mtime >= _ABANDONED_SECONDS
 
 def _remove_file(path: str) -> None:
-  """Remove a file of this user's that nobody has locked."""
+  """Remove this user's file if it is not locked."""
   opened = descriptor(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
   try:
     found, free = os.fstat(opened), _lock(opened, False)
@@ -152,7 +155,7 @@ def _remove_file(path: str) -> None:
   finally: os.close(opened)
 
 def sync_folder(folder: str) -> None:
-  """Let the names in a folder be on the disk. Systems without such a call do so by themselves, or not at all."""
+  """Flush the names in a folder to the disk. Systems without such a call do so by themselves, or not at all."""
   try: opened = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
   except OSError: return
   try: os.fsync(opened)
@@ -160,15 +163,17 @@ def sync_folder(folder: str) -> None:
   finally: os.close(opened)
 
 class atomic_file:
-  """`with atomic_file(path) as file`: a file to write that takes path's place when the block ends: readers see the old
-  file or the new one, whole.
+  """`with atomic_file(path) as file`: a file to write, which replaces path when the block ends. Readers see the whole
+  old file or the whole new one.
 
-  Makes the folder. durable: the bytes are on the disk before the name is, and the name before the block ends, so that a
-  machine that stops leaves no empty file. What path links to is replaced, not the link; a device or pipe (/dev/null,
-  /dev/stdout) is written to, as nothing can take its place.
-  private: the file is tinyhw's own: whatever has its name is replaced, but for a folder, and nobody else can read it.
-  Others look for what killed writers of the file left beside it; whoever writes many private files into a folder does
-  that with `remove_abandoned`. Raises OSError.
+  It makes the folder. A link at path is followed: its target is replaced. A device or pipe (/dev/null, /dev/stdout) is
+  written to, since no file can replace it.
+  durable: the contents reach the disk before the name does, and the name before the block ends. So a crash of the
+  machine leaves no empty file.
+  private: the file is tinyhw's own. It replaces anything but a folder at path, and no other user can read it. Public
+  files remove abandoned files of path's earlier writers. A writer of many private files calls `remove_abandoned`
+  instead.
+  Raises OSError.
   """
   def __init__(self, path: str, durable: bool = False, private: bool = False):
     self.path = path if private else os.path.realpath(path)
@@ -193,9 +198,9 @@ class atomic_file:
     try:
       with self.file:   # its lock is held until it has its name
         if kind is None: self._finish()
-      if kind is None and os.name != "posix": os.replace(self.temporary, self.path)  # which wants it closed
+      if kind is None and os.name != "posix": os.replace(self.temporary, self.path)  # os.replace needs it closed
       if kind is None and self.durable: sync_folder(os.path.dirname(self.path))
-    finally:   # Ctrl-C too must leave no partial file
+    finally:   # also on Ctrl-C, no partial file may remain
       try: os.unlink(self.temporary)
       except OSError: pass  # it is renamed already
 
@@ -205,7 +210,7 @@ class atomic_file:
     if os.name == "posix": os.replace(self.temporary, self.path)
 
 def _open_special(path: str) -> BinaryIO:
-  """A device or pipe to write to. Raises OSError for a pipe that nobody reads, instead of waiting for somebody."""
+  """Open a device or pipe to write to. Raises OSError, instead of blocking, for a pipe without a reader."""
   try: opened = os.open(path, os.O_WRONLY | _NOT_WAITING)
   except OSError as error:
     if error.errno != errno.ENXIO: raise
@@ -218,9 +223,9 @@ def write_atomically(path: str, *parts: bytes, private: bool = False) -> None:
   with atomic_file(path, private=private) as file: file.writelines(parts)
 
 def packaged(path: str) -> bytes:
-  """The bytes of a file that lies with the package's own, be that in a folder or in an archive (zipapp).
+  """Return the bytes of a file of the package, which may be in a folder or an archive (zipapp).
 
-  Raises OSError where there is none.
+  Raises OSError if it is missing.
   """
   loader: Any = __spec__.loader
   found: bytes = loader.get_data(path)

@@ -1,13 +1,13 @@
-"""Files that tinyhw keeps for later: a disk cache of Python values, and downloads.
+"""Persistent files: a disk cache of Python values, and downloads.
 
 The disk cache is best effort: a read-only or missing folder costs speed and never raises. A value is one file, written
-under another name and renamed, so any number of processes may share the folder. Nothing that is read there is believed:
-an entry has its table, its whole key and a digest of all that, and one that is damaged, has another key, is no regular
-file, or can be written by others (to read a pickle is to run it) is a miss. What was not used for longest goes when
-there is too much (files/cache.py).
+under another name and renamed, so any number of processes may share the folder. Entries are not trusted. An entry holds
+its table, its whole key, and a digest of everything. An entry is a miss if it is damaged, has another key, is no
+regular file, or is writable by others, since reading a pickle executes it. When the cache is too large, the least
+recently used entries are removed (files/cache.py).
 
-Downloads are kept in a folder that nobody but this user can write to, be it in the cache, or in the temporary folder
-where the cache cannot be written. A folder there that somebody else made is not used.
+Downloads are kept in a folder to which only this user can write. It is in the cache, or in the temporary folder if the
+cache is not writable. A folder there that another user made is not used.
 
 urllib, hashlib, pickle, ... are imported inside the functions that need them: together they would double the time of
 `import tinyhw`.
@@ -34,21 +34,22 @@ if TYPE_CHECKING:
   P = ParamSpec("P")
   R = TypeVar("R")
 
-_FORMAT = b"tinyhw2\n"  # head of every entry; then the digest of the rest, the length of the key, the key and the
-                        # pickled value
+# The head of every entry. The digest of the rest, the length of the key, the key and the pickled value follow.
+_FORMAT = b"tinyhw2\n"
 _DIGEST_BYTES, _LENGTH_BYTES = 16, 8
 _HEAD_BYTES = len(_FORMAT) + _DIGEST_BYTES + _LENGTH_BYTES
 _MOST_ENTRY_BYTES = 1 << 28
-_FRESH_SECONDS = 3600  # an entry that is used is marked as used, but not more often
+_FRESH_SECONDS = 3600  # an entry is marked as used at most this often
 _ENTRY_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _MOST_DOWNLOAD = 64 << 30  # bytes
 _ABSENT = object()
-_looked_at: set[str] = set()  # folders of the cache in which this process has looked for what others left
+_looked_at: set[str] = set()  # cache folders in which this process has removed abandoned files
 
 def cache_dir() -> str:
-  """CACHEDIR, else the folder tinyhw in what the system calls the user's cache. It need not exist, nor be writable.
+  """Return CACHEDIR, else the folder tinyhw in the system's cache folder of the user. It need not exist, nor be
+  writable.
 
-  A relative XDG_CACHE_HOME counts as none (XDG Base Directory Specification).
+  A relative XDG_CACHE_HOME counts as unset (XDG Base Directory Specification).
   """
   if CACHEDIR.value: return os.path.abspath(os.path.expanduser(CACHEDIR.value))
   home = os.path.expanduser("~")
@@ -68,22 +69,22 @@ def _digest(*parts: bytes | memoryview) -> bytes:
   return digest.digest()
 
 def _full_key(table: str, key: Key) -> bytes:
-  """All that tells an entry from others, as an entry has it. A dict is a key whatever the order of its items."""
+  """Return the complete identity of an entry, as the entry stores it. The order of a dict's items does not matter."""
   text = sorted((str(k), repr(v)) for k, v in key.items()) if isinstance(key, dict) else key
   return repr((table, type(key).__name__, text)).encode("utf-8", "surrogatepass")
 
 def _entry(table: str, full: bytes) -> str:
-  """The file of a full key."""
+  """Return the file of a full key."""
   name = _digest(full).hex()
   safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in table)
   return os.path.join(values_folder(), safe, name[:2], name[2:])
 
 def values_folder() -> str:
-  """Where the disk cache has its tables."""
+  """Return the folder of the disk cache's tables."""
   return os.path.join(cache_dir(), "values")  # cache.RESULTS
 
 def _read_entry(path: str) -> bytes:
-  """The bytes of an entry; none if it is not ours, or too large. Marks it as used. Raises OSError."""
+  """Return the bytes of an entry; none if it is not ours, or too large. Marks it as used. Raises OSError."""
   with os.fdopen(descriptor(path, _ENTRY_FLAGS), "rb") as file:
     found = os.fstat(file.fileno())
     if not is_ours(found) or found.st_size > _MOST_ENTRY_BYTES: return b""
@@ -102,7 +103,7 @@ def _lookup(table: str, key: Key) -> Any:
   if rest[:start] != len(full).to_bytes(_LENGTH_BYTES, "little") + full: return _ABSENT
   import pickle
   try: return pickle.loads(rest[start:])
-  # a class that changed since may raise anything; the value is computed again
+  # A class that has changed since may raise anything. The value is computed again.
   except Exception: return _ABSENT  # noqa: BLE001
 
 def diskcache_get(table: str, key: Key) -> Any:
@@ -128,8 +129,7 @@ def diskcache_put(table: str, key: Key, val: R, prepickled: bool = False) -> R:
   return val
 
 def _clean(folder: str) -> None:
-  """Remove what writers that were killed left in a folder of the cache; once in a process: one look at the names
-  there."""
+  """Remove the files of killed writers in a folder of the cache, once in a process. It lists the names there once."""
   if folder in _looked_at: return
   _looked_at.add(folder)
   remove_abandoned(folder)
@@ -140,15 +140,15 @@ def diskcache_clear() -> None:
   shutil.rmtree(values_folder(), ignore_errors=True)
 
 def _code_of(code: Any) -> Any:
-  """What a function does, as far as its own code says it; of the functions inside of it, too."""
+  """Return the behaviour of a function as its own code defines it, with nested functions."""
   if not hasattr(code, "co_code"): return code
   return code.co_code, [_code_of(constant) for constant in code.co_consts], code.co_names, code.co_freevars
 
 def diskcache(func: Callable[P, R]) -> Callable[P, R]:
-  """Decorate a pure function of picklable arguments: its results are kept on disk, by its name, its code and the
+  """Decorate a pure function of picklable arguments. Its results are kept on disk, by its name, its code and the
   arguments.
 
-  Its code is bytecode, constants, names and defaults; what other functions that it calls do is not looked at.
+  Its code is bytecode, constants, names and defaults. Functions that it calls are not included.
   """
   code = repr((_code_of(getattr(func, "__code__", None)), getattr(func, "__defaults__", None),
                getattr(func, "__kwdefaults__", None)))
@@ -174,7 +174,7 @@ def _sha256(path: str) -> str:
   return digest.hexdigest()
 
 def _download(url: str, file: BinaryIO, headers: Mapping[str, str], sha256: str | None, limit: int | None) -> None:
-  """The bytes at url into a file. sha256: what they must have, if given. limit: how many they may be.
+  """Download url into a file. sha256: the expected digest, if given. limit: the maximum bytes.
 
   Raises FetchError.
   """
@@ -208,10 +208,10 @@ def _download(url: str, file: BinaryIO, headers: Mapping[str, str], sha256: str 
                      f"damaged on the way")
 
 def _private_folder(base: str, parts: list[str]) -> str | None:
-  """The folder below base, made if it is not there; None if it, or one around it up to base, belongs to somebody else,
-  or cannot be made.
+  """Return the folder below base, made if it is missing. None if it, or a folder between, belongs to another user, or
+  cannot be made.
 
-  Ours that others may write to becomes private: its files are looked at one by one.
+  A folder of ours to which others may write becomes private: its files are checked one by one.
   """
   folder = base
   try:
@@ -226,9 +226,9 @@ def _private_folder(base: str, parts: list[str]) -> str | None:
   return folder
 
 def _download_folder(subdir: str | None, file: str) -> str:
-  """Where fetch keeps a file: in the cache, else below the temporary folder.
+  """Return the folder for downloads: in the cache, else below the temporary folder.
 
-  Raises FetchError where others could put another file in its place.
+  Raises FetchError if others could replace a file there.
   """
   import tempfile
   user = os.getuid() if hasattr(os, "getuid") else 0
@@ -244,16 +244,16 @@ def _download_folder(subdir: str | None, file: str) -> str:
                    f"to one")
 
 def _target(url: str, name: str | None, subdir: str | None, headers: Mapping[str, str], suffix: str) -> str:
-  """Where fetch keeps a file for which the user gave no path."""
+  """Return the path of a download for which the user gave none."""
   import hashlib
   varied = hashlib.md5(repr(sorted(headers.items())).encode(), usedforsecurity=False).hexdigest()[:8] if headers else ""
   file = (name or hashlib.md5(url.encode(), usedforsecurity=False).hexdigest()) + varied + suffix
   return os.path.join(_download_folder(subdir, file), file)
 
 def _is_kept(path: str, chosen: bool) -> bool:
-  """Is there a file that was downloaded before?
+  """Is the downloaded file there already?
 
-  One that another user put there is none, unless the user chose the path.
+  A file of another user does not count, unless the user chose the path.
   """
   try: found = os.stat(path, follow_symlinks=chosen)
   except OSError: return False
@@ -263,15 +263,15 @@ def fetch(url: str, name: pathlib.Path | str | None = None, subdir: str | None =
           allow_caching: bool | None = None,
           headers: Mapping[str, str] | None = None, sha256: str | None = None, extract: bool = False,
           limit: int | None = None) -> pathlib.Path:
-  """Download a file once, and give its path. http, https and file URLs; a path that starts with / or . is returned as
-  it is.
+  """Download a file once, and return its path.
 
-  name: its name in the download folder, or a path with a slash. sha256: of what is downloaded (before gunzip); another
-  one raises FetchError.
-  extract: the path of a folder with the contents of the tar or zip archive. allow_caching: default yes unless
+  It takes http, https and file URLs. A path that starts with / or . is returned unchanged.
+  name: its name in the download folder, or a path with a slash. sha256: of the download, before gunzip. Another digest
+  raises FetchError.
+  extract: return the path of a folder with the contents of the tar or zip archive. allow_caching: default yes unless
   DISABLE_HTTP_CACHE=1.
-  limit: the bytes that the download may have, and that what it unpacks to may have; None: 64 GB of the first, and of
-  the second 64 MB and 20 for each byte of the first. Raises FetchError beyond.
+  limit: the maximum bytes of the download, and of its unpacked contents. None: 64 GB for the download; for the contents
+  64 MB and 20 for each byte of it. Raises FetchError beyond.
   """
   import pathlib
   import shutil
@@ -291,7 +291,7 @@ def fetch(url: str, name: pathlib.Path | str | None = None, subdir: str | None =
 
 def _fetch(url: str, path: str, chosen: bool, headers: Mapping[str, str], gunzip: bool, sha256: str | None,
            limit: int | None) -> None:
-  """Download to a path, which the user chose or not, whole or not at all. Raises FetchError."""
+  """Download to a path, whole or not at all. Raises FetchError."""
   import tempfile
   from tinyhw.files.unpack import unpack_file
   try:

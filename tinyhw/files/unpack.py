@@ -1,11 +1,9 @@
-"""What was downloaded, unpacked on the disk: gzip, bzip2 and xz files, tar and zip archives. Loaded when something is
-unpacked.
+"""Unpack downloads on the disk: gzip, bzip2 and xz files, tar and zip archives. Loaded when needed.
 
-What may be written is one number of bytes, `Room`: FREE, and TIMES the size of what is packed, or what the caller
-allows. All that is written draws
-from it before it is: bytes, and MEMBER for each file or folder. Memory stays small: packed data come in pieces, headers
-of tar may not be longer than LONGEST_READ, xz may not want more than XZ_BYTES, and zip members are stored or packed by
-deflate or bzip2.
+One number of bytes, `Room`, bounds all writes: FREE and TIMES the size of the packed file, or the caller's limit.
+Writes draw from it beforehand: their bytes, and MEMBER for each file or folder. Memory stays small: packed data come in
+pieces, headers of tar are at most LONGEST_READ, xz uses at most XZ_BYTES. Zip members are stored, or packed by deflate
+or bzip2.
 """
 from __future__ import annotations
 import importlib
@@ -23,9 +21,9 @@ from tinyhw.errors import FetchError
 from tinyhw.files.budget import FREE, TIMES
 from tinyhw.files.regular import temporary_name
 
-MEMBER = 4096              # bytes that a file or folder takes beside its contents
-LONGEST_READ = 1 << 20     # bytes of a header of tar
-XZ_BYTES = 128 << 20       # memory that the largest preset of xz takes, twice
+MEMBER = 4096              # bytes for a file or folder besides its contents
+LONGEST_READ = 1 << 20     # maximum bytes of a tar header
+XZ_BYTES = 128 << 20       # twice the memory that the largest preset of xz takes
 _PIECE = 1 << 16
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
 # some Pythons are built without them
@@ -35,9 +33,9 @@ _DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, NotImple
             *([_LZMA.LZMAError] if _LZMA else []))
 
 class Room:
-  """The bytes that may be written for a packed file. limit: how many; None: by its size.
+  """The bytes that may be written for a packed file. limit: their number; None: by its size.
 
-  Raises FetchError where they are not enough.
+  Raises FetchError if they are not enough.
   """
   def __init__(self, name: str, size: int, limit: int | None):
     self.name, self.most = name, FREE + TIMES * size if limit is None else limit
@@ -50,7 +48,7 @@ class Room:
                        f"fetch(..., limit=bytes)")
 
 class _Gzip:
-  """zlib's decompressor, with the interface that those of bz2 and lzma have."""
+  """zlib's decompressor, with the interface of those of bz2 and lzma."""
   def __init__(self) -> None:
     self.object, self.rest, self.needs_input = zlib.decompressobj(16 + zlib.MAX_WBITS), b"", True
 
@@ -65,20 +63,20 @@ class _Gzip:
     self.needs_input = not self.rest and len(found) < most
     return found
 
-_KINDS: dict[bytes, Callable[[], Any]] = {   # by how a file begins
+_KINDS: dict[bytes, Callable[[], Any]] = {   # by the first bytes of a file
   b"\x1f\x8b": _Gzip, **({b"BZh": _BZ2.BZ2Decompressor} if _BZ2 else {}),
   **({b"\xfd7zXZ\0": lambda: _LZMA.LZMADecompressor(_LZMA.FORMAT_XZ, memlimit=XZ_BYTES)} if _LZMA else {})}
 
 def _kind(file: BinaryIO) -> Callable[[], Any] | None:
-  """What unpacks a file, by how it begins; None: it is not packed."""
+  """Return the decompressor for a file's first bytes; None: it is not packed."""
   head = file.read(6)
   file.seek(0)
   return next((make for magic, make in _KINDS.items() if head.startswith(magic)), None)
 
 def _pieces(file: BinaryIO, make: Callable[[], Any]) -> Iterator[bytes]:
-  """What a packed file unpacks to, which may be several joined ones, with zeros behind them.
+  """Yield the contents of a packed file, which may be several joined files, with zeros after them.
 
-  Raises EOFError where it ends early.
+  Raises EOFError if it ends early.
   """
   unpacker, data = None, b""
   while True:
@@ -94,7 +92,7 @@ def _pieces(file: BinaryIO, make: Callable[[], Any]) -> Iterator[bytes]:
     if unpacker.eof: unpacker = None
 
 def unpack_file(packed: BinaryIO, file: BinaryIO, name: str, size: int, limit: int | None) -> None:
-  """Write what a gzip file unpacks to. size: of the packed file. Raises FetchError."""
+  """Write the contents of a packed file. size: of the packed file. Raises FetchError."""
   room, make = Room(name, size, limit), _kind(packed)
   try:
     if make is not _Gzip: raise EOFError("it begins otherwise")
@@ -104,7 +102,7 @@ def unpack_file(packed: BinaryIO, file: BinaryIO, name: str, size: int, limit: i
   except _DAMAGED as error: raise FetchError(f"{name} is not a gzip file: {error}") from error
 
 class _Capped:
-  """A file to whoever reads headers whole: none is longer than LONGEST_READ."""
+  """A file that limits reads of whole headers to LONGEST_READ."""
   def __init__(self, file: BinaryIO): self.file, self.seek, self.tell, self.name = file, file.seek, file.tell, None
   def read(self, count: int = -1) -> bytes:
     if not 0 <= count <= LONGEST_READ:
@@ -129,7 +127,7 @@ def unpack_archive(archive: str, folder: str, limit: int | None) -> None:
     if isinstance(error, FetchError): raise
     if not os.path.isdir(folder):
       raise FetchError(f"cannot unpack {archive}: {error}; check the room on the disk") from error
-  finally: shutil.rmtree(temporary, ignore_errors=True)   # where the folder is there, another process was faster
+  finally: shutil.rmtree(temporary, ignore_errors=True)   # if the folder exists, another process was faster
 
 def _unzip(archive: str, folder: str, room: Room) -> None:
   with zipfile.ZipFile(archive) as z:
@@ -137,10 +135,11 @@ def _unzip(archive: str, folder: str, room: Room) -> None:
       if member.compress_type not in _METHODS:
         raise NotImplementedError(f"{member.filename!r:.200} is packed by method {member.compress_type}")
       room.take(MEMBER + member.file_size)   # no more is read
-      z.extract(member, folder)              # drops .. and absolute paths itself
+      z.extract(member, folder)              # it drops .. and absolute paths itself
 
 def _untar(archive: str, file: BinaryIO, folder: str, size: int, limit: int | None) -> None:
-  """Of a packed archive the whole is unpacked first, beside its members: members lie where their headers say."""
+  """Extract a tar archive. A packed one is first unpacked whole next to its members, since headers give the members'
+  offsets."""
   make = _kind(file)
   if make is None: return _untar_plain(archive, file, folder, Room(archive, size, limit))
   room = Room(archive, size, limit)

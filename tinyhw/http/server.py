@@ -1,16 +1,17 @@
-"""HTTP for the servers of this project: connections, requests and answers. What is served is a subclass's, which
-answers one `Request` at a time.
+"""HTTP for the servers of this project: connections, requests and answers. A subclass defines the content, and answers
+one `Request` at a time.
 
-A connection has a thread. What a client may take is bounded, whatever it sends or leaves out:
-  time         a request, head and body, is there SECONDS after its first byte, an answer is taken SECONDS (and a second
-               for each MB) after its first.
-  connections  MOST_CONNECTIONS. One more closes the one that has kept the server waiting for longest, if there is one;
-               else it is sent away (503).
-  sizes        of lines, heads, bodies, and of all bodies together.
-Requests are read strictly (RFC 9112), so that nobody can disagree about where one ends: lines end with CR LF, names of
-headers are tokens, a body has one Content-Length and no Transfer-Encoding. Whatever is unclear is refused, and the
-connection closed. Where the address is this machine's loopback, only requests are answered that name it as their host,
-so that no page of another site can reach the server by a name that leads here.
+Each connection has a thread. A client's use of resources is bounded, whatever it sends or omits:
+- time: A request, head and body, is complete SECONDS after its first byte. An answer is taken SECONDS (and a second for
+  each MB) after its first byte.
+- connections: At most MOST_CONNECTIONS. One more closes the connection for whose client the server has waited longest.
+  If it waits for none, the new one gets 503.
+- sizes: of lines, heads, bodies, and of all bodies together.
+
+Requests are parsed strictly (RFC 9112), so that all parties agree about their end. Lines end with CR LF, names of
+headers are tokens, a body has one Content-Length and no Transfer-Encoding. Unclear requests are refused, and the
+connection is closed. On this machine's loopback address, only requests that name it as their host are answered. So no
+page of another site can reach the server through a name that resolves to this address.
 """
 from __future__ import annotations
 import contextlib
@@ -26,36 +27,36 @@ from tinyhw.errors import ConfigError
 from tinyhw.named_tuple import NamedTuple
 
 SECONDS = 30.0             # see above
-SLOWEST = 1 << 20          # bytes a second that a client may take on top of that
+SLOWEST = 1 << 20          # bytes a second that extend a client's time
 MOST_CONNECTIONS = 64
 MOST_LINE = 1 << 16        # bytes of a request's first line
 MOST_HEAD = 1 << 17        # bytes of a head
 MOST_HEADERS = 100
-MOST_BYTES = 8 << 20       # of a request's body
-MOST_HELD = 64 << 20       # of all bodies that are here
+MOST_BYTES = 8 << 20       # maximum bytes of a request's body
+MOST_HELD = 64 << 20       # maximum bytes of all bodies held
 MOST_PENDING = 8 << 20     # bytes of a stream that its client has not taken yet
-LINGER_SECONDS = 1.0       # that a client has to read an error before its connection is closed
+LINGER_SECONDS = 1.0       # time for a client to read an error before its connection is closed
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
 _PIECE = 1 << 16
 _END = re.compile(rb"\r?\n\r?\n")
-_ABSOLUTE = re.compile(r"http://([^/?#]+)([/?].*|)", re.IGNORECASE)   # what stands in a request to a proxy
+_ABSOLUTE = re.compile(r"http://([^/?#]+)([/?].*|)", re.IGNORECASE)   # the form of a request to a proxy
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)")   # RFC 9110, 5.1 and 5.5
 _OWN_PAGES = re.compile(r"https?://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?", re.I)   # origins
-_ONCE = ("host", "content-length", "transfer-encoding")   # headers that may stand once
+_ONCE = ("host", "content-length", "transfer-encoding")   # headers that may appear once only
 
 class RequestError(Exception):
-  """A request that gets an error as its answer: status of HTTP, and what is wrong. fatal: the connection ends with it.
-  headers: of the answer."""
+  """A request that gets an error as its answer. status: of HTTP. headers: of the answer. fatal: the connection ends
+  with it."""
   def __init__(self, status: int, message: str, code: str | None = None, fatal: bool = False,
                headers: dict[str, str] | None = None):
     super().__init__(message)
     self.status, self.message, self.code, self.fatal, self.headers = status, message, code, fatal, headers or {}
 
 class Gone(Exception):
-  """The client has closed its connection, or was given up."""
+  """The client has closed its connection, or the server has given it up."""
 
 class Request(NamedTuple):
-  """One request. path: without what follows a question mark. headers: by name in small letters."""
+  """One request. path: without the query. headers: by lower-case name."""
   method: str
   path: str
   version: str
@@ -69,9 +70,9 @@ class Request(NamedTuple):
                                                           for word in self.headers.get("connection", "").split(",")]
 
 def parse_head(head: bytes) -> Request:
-  """A request without its body, from the bytes up to its first empty line.
+  """Parse a request without its body, from the bytes up to its first empty line.
 
-  Raises RequestError, fatal: where the next one begins is not known.
+  Raises RequestError. It is fatal, since the begin of the next request is unknown.
   """
   def refuse(status: int, why: str) -> RequestError: return RequestError(status, why, fatal=True)
   lines = head.decode("latin-1").split("\r\n")
@@ -93,12 +94,12 @@ def parse_head(head: bytes) -> Request:
     if name in headers and name in _ONCE: raise refuse(400, f"there are two headers {name}")
     headers[name] = f"{headers[name]}, {value}" if name in headers else value
   if version == "HTTP/1.1" and "host" not in headers: raise refuse(400, "there is no header host")
-  # it is what counts (RFC 9112, 3.2.2)
+  # it takes precedence (RFC 9112, 3.2.2)
   if (whole := _ABSOLUTE.fullmatch(target)) is not None: headers["host"], target = whole[1], whole[2]
   return Request(method, target.partition("?")[0] or "/", version, headers)
 
 def body_length(request: Request) -> int:
-  """The bytes of a request's body. Raises RequestError where it does not say it, or they are too many."""
+  """Return the length of a request's body. Raises RequestError if it is missing or too large."""
   length = request.headers.get("content-length")
   if "transfer-encoding" in request.headers:
     if length is not None: raise RequestError(400, "there are both Content-Length and Transfer-Encoding", fatal=True)
@@ -112,22 +113,22 @@ def body_length(request: Request) -> int:
   return int(length)
 
 class Connection:
-  """A client. Its thread reads requests and writes answers; `drop` may be called by others."""
+  """A client. Its thread reads requests and writes answers. Other threads may call `drop`."""
   def __init__(self, server: HttpServer, sock: socket.socket, address: str):
     self.server, self.sock, self.address = server, sock, address
     self.buffer, self.pending = b"", bytearray()
-    self.held = 0                 # bytes of the body that is here
+    self.held = 0                 # bytes of the present body
     self.request: Request | None = None
     self.begun = self.streams = self.chunked = self.closing = self.dropped = self.reading = False
-    self.moved = 0.0              # when a stream's client last took something
+    self.moved = 0.0              # time when a stream's client last took data
 
   def run(self) -> None:
-    """Answer requests until one of both ends the connection."""
+    """Answer requests until one side ends the connection."""
     try:
       self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
       while not self.closing: self._once()
       self._linger()
-    except (Gone, OSError): pass   # the client went, or was given up
+    except (Gone, OSError): pass   # the client has gone, or was given up
     finally:
       self.server._ended(self)
       self.sock.close()
@@ -138,7 +139,7 @@ class Connection:
     with contextlib.suppress(OSError): self.sock.shutdown(socket.SHUT_RDWR)
 
   def _once(self) -> None:
-    """One request and its answer. Errors are answers; once one has begun, its connection ends with what goes wrong."""
+    """Answer one request. Errors become answers. After an answer has begun, an error ends its connection."""
     self.begun, self.streams, self.request = False, False, None
     try:
       self.request = request = self._read()
@@ -147,7 +148,8 @@ class Connection:
       self.server.respond(request, self)
     except RequestError as error: self._fail(error)
     except (Gone, OSError): raise
-    except Exception as error:   # noqa: BLE001  # the server lives on, and says what it was
+    # The server continues, and reports the error.
+    except Exception as error:  # noqa: BLE001
       sys.stderr.write(f"{self.request.path if self.request else self.address}: {type(error).__name__}: {error}\n")
       self._fail(RequestError(500, f"an error in the server: {type(error).__name__}", fatal=True))
     finally: self.server._hold(self, -self.held)
@@ -159,14 +161,14 @@ class Connection:
   # ***** reading *****
 
   def _receive(self, deadline: float) -> bytes:
-    """Some bytes, which come before a time. Raises TimeoutError, Gone."""
+    """Receive some bytes before a deadline. Raises TimeoutError, Gone."""
     self.sock.settimeout(max(deadline - time.monotonic(), 0.001))
     data = self.sock.recv(_PIECE)
     if not data: raise Gone
     return data
 
   def _read(self) -> Request:
-    """The next request, whole. Raises RequestError, Gone."""
+    """Read the next request, whole. Raises RequestError, Gone."""
     self.server._wait(self)
     self.reading = True
     try: return self._whole()
@@ -188,7 +190,7 @@ class Connection:
       raise RequestError(408, f"the request took more than {SECONDS:g} seconds", fatal=True) from None
 
   def _head(self, deadline: float) -> bytes:
-    """The bytes before the first empty line, which is taken too."""
+    """Read the bytes before the first empty line, and drop that line."""
     at = 0
     while (end := _END.search(self.buffer, at)) is None:
       if self.buffer[:1] in (b"\r", b"\n"): raise RequestError(400, "there is no request in the first line", fatal=True)
@@ -225,7 +227,7 @@ class Connection:
   # ***** writing *****
 
   def _send(self, data: bytes) -> None:
-    """Bytes that the client takes soon. Raises OSError."""
+    """Send bytes that the client takes in time. Raises OSError."""
     self.server._wait(self)
     self.sock.settimeout(SECONDS + len(data) / SLOWEST)
     self.sock.sendall(data)
@@ -242,13 +244,13 @@ class Connection:
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
 
   def answer(self, status: int, kind: str, data: bytes, headers: dict[str, str] | None = None) -> None:
-    """A whole answer. kind: its Content-Type."""
+    """Send a whole answer. kind: its Content-Type."""
     head = self._head_of(status, {"Content-Type": kind, "Content-Length": str(len(data)), **(headers or {})})
     self._send(head if self.request is not None and self.request.method == "HEAD" else head + data)
 
   def begin(self, kind: str) -> None:
-    """The head of an answer whose length is not known: chunks, or, for clients that do not know those, what comes
-    until the connection ends."""
+    """Send the head of an answer of unknown length. It has chunks, or lasts until the end of the connection for clients
+    without chunks."""
     assert self.request is not None
     self.streams, self.chunked = True, self.request.version != "HTTP/1.0"
     head = self._head_of(200, {"Content-Type": kind, "Cache-Control": "no-cache"}
@@ -257,11 +259,12 @@ class Connection:
     self._offer(head)
 
   def part(self, data: bytes) -> None:
-    """More of it. Never waits: what the client does not take yet is kept. Raises Gone for one who takes nothing."""
+    """Send more of the answer. It never blocks: data that the client does not take yet are kept. Raises Gone for a
+    client that takes nothing."""
     if data: self._offer(b"%x\r\n%s\r\n" % (len(data), data) if self.chunked else data)
 
   def end(self) -> None:
-    """The end of it. Waits until the client has taken everything."""
+    """End the answer. Waits until the client has taken everything."""
     if self.chunked: self.pending += b"0\r\n\r\n"
     data = bytes(self.pending)
     self.pending.clear()
@@ -278,7 +281,7 @@ class Connection:
     if now - self.moved > SECONDS or len(self.pending) > MOST_PENDING: raise Gone
 
   def _linger(self) -> None:
-    """Let the client read the answer: a connection that is closed with unread bytes takes the answer back."""
+    """Let the client read the answer: closing a connection with unread bytes would discard the answer."""
     self.server._wait(self)
     self.sock.shutdown(socket.SHUT_WR)
     deadline = time.monotonic() + LINGER_SECONDS
@@ -286,9 +289,9 @@ class Connection:
       while time.monotonic() < deadline: self._receive(deadline)
 
 class HttpServer:
-  """Listens from the start; `serve_forever` answers until `shutdown`; `server_close` frees the port.
+  """Listens from the start. `serve_forever` answers until `shutdown`; `server_close` frees the port.
 
-  server_address: (host, port); port 0 is any that is free. advice: what to do where it cannot be opened. Raises
+  server_address: (host, port); port 0 is any free port. advice: the remedy if the port cannot be opened. Raises
   ConfigError.
   """
   log = False
@@ -310,13 +313,13 @@ class HttpServer:
     self.hosts = self._hosts()
     self._lock = threading.Lock()
     self._connections: set[Connection] = set()
-    self._waiting: dict[Connection, None] = {}   # those whose client is waited for, in order of when that began
+    self._waiting: dict[Connection, None] = {}   # connections that wait for their clients, oldest first
     self._held = 0                               # bytes of all bodies
     self._stop, self._stopped = threading.Event(), threading.Event()
     self._stopped.set()
 
   def _hosts(self) -> frozenset[str] | None:
-    """What requests may name as their host; None: anything."""
+    """Return the names that requests may give for their host; None: any."""
     address, port = self.server_address
     if not ipaddress.ip_address(str(address).partition("%")[0]).is_loopback: return None
     names = (str(address), "localhost", "127.0.0.1", "[::1]")
@@ -330,7 +333,7 @@ class HttpServer:
   # ***** for subclasses *****
 
   def respond(self, request: Request, connection: Connection) -> None:
-    """Answer a request: by `connection.answer`, or begin, part and end. May raise RequestError."""
+    """Answer a request with `connection.answer`, or with begin, part and end. May raise RequestError."""
     raise NotImplementedError
 
   def fail(self, error: RequestError, connection: Connection) -> None:
@@ -342,7 +345,7 @@ class HttpServer:
   # ***** connections *****
 
   def check_host(self, request: Request) -> None:
-    """Raise RequestError for a request that was meant for another host, or comes from a page of another site."""
+    """Raise RequestError for a request to another host, or from a page of another site."""
     if self.hosts is None: return
     host, origin = request.headers.get("host", ""), request.headers.get("origin")
     if host.lower() not in self.hosts:
@@ -361,7 +364,7 @@ class HttpServer:
       self._stopped.set()
 
   def shutdown(self) -> None:
-    """End `serve_forever`, which runs in another thread; connections go on."""
+    """End `serve_forever`, which runs in another thread. Connections continue."""
     self._stop.set()
     self._stopped.wait()
 
@@ -374,7 +377,8 @@ class HttpServer:
   def _accept(self) -> None:
     try: sock, address = self.socket.accept()
     except TimeoutError: return
-    except OSError:   # it is gone again, or there are too many files: others may end
+    # The client has gone, or there are too many files: other connections may end.
+    except OSError:
       self._stop.wait(0.05)
       return
     connection, oldest = Connection(self, sock, str(address[0])), None
@@ -390,11 +394,11 @@ class HttpServer:
     if oldest is not None: oldest.drop()
     try:
       if not full: return threading.Thread(target=connection.run, daemon=True).start()
-    except RuntimeError: self._ended(connection)   # no thread is to be had
+    except RuntimeError: self._ended(connection)   # no thread is available
     self._send_away(sock)
 
   def _send_away(self, sock: socket.socket) -> None:
-    """All connections are at work: tell it, without waiting for anything."""
+    """Report that all connections are busy, without blocking."""
     with contextlib.suppress(OSError):
       sock.setblocking(False)
       sock.send(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n")
@@ -402,7 +406,7 @@ class HttpServer:
     sock.close()
 
   def _forget(self, connection: Connection) -> None:
-    """It counts no more. The lock is held."""
+    """Stop counting a connection. The lock is held."""
     self._connections.discard(connection)
     self._waiting.pop(connection, None)
 
@@ -410,17 +414,18 @@ class HttpServer:
     with self._lock: self._forget(connection)
 
   def _wait(self, connection: Connection) -> None:
-    """From now on its client is waited for, and may be given up for another one. Raises Gone for one that was."""
+    """Record that the server waits for the client. The connection may then be given up for another. Raises Gone if it
+    was."""
     with self._lock:
       if connection.dropped: raise Gone
       self._waiting.setdefault(connection)
 
   def _work(self, connection: Connection) -> None:
-    """Its client is waited for no more."""
+    """Record that the server no longer waits for the client."""
     with self._lock: self._waiting.pop(connection, None)
 
   def _hold(self, connection: Connection, count: int) -> None:
-    """So many bytes more of a body are here, or fewer. Raises RequestError where all bodies together are too many."""
+    """Add to the bytes of bodies held, or subtract. Raises RequestError if all bodies together are too large."""
     with self._lock:
       if count > 0 and self._held + count > MOST_HELD:
         raise RequestError(503, "there are too many requests at once; try again soon", fatal=True,

@@ -1,7 +1,7 @@
-"""`python3 -m tinyhw selftest DEVICE`: asks a device step by step, prints what it found, and says what to look at where
-a step fails.
+"""`python3 -m tinyhw selftest DEVICE`: test a device step by step, print the results, and give advice for a failed
+step.
 
-The report is made to be pasted: it names the computer, the device, each step with its result and time, and explains the
+The report is made to be pasted. It names the computer, the device, each step with its result and time, and explains the
 first failure.
 """
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tinyhw.errors import ArgumentError
 from tinyhw.selftest import frame, tensors
 
 def assemble(text: str, arch: str) -> bytes:
-  """Machine code of several lines of assembly text."""
+  """Assemble several lines of text to machine code."""
   module = importlib.import_module(isa.ASSEMBLERS[arch.partition(":")[0]])
   return b"".join(module.assemble(line, arch) for line in text.splitlines())
 
 def begin(name: str, faults: bool) -> frame.Session:
-  """The session of a device: of its driver's module `selftest` where there is one."""
+  """Return the session of a device: that of its driver's module `selftest` if there is one."""
   module = DRIVERS[name.partition(":")[0]] + ".selftest"  # NV:CUDA has that of NV
   try: found = importlib.util.find_spec(module)
   except ModuleNotFoundError: found = None  # the driver is one module
@@ -44,7 +44,7 @@ def steps(session: frame.Session) -> list[frame.Step]:
   return [*(session.first() or (OPENS,)), *tensors.STEPS, *session.last()]
 
 def heading(session: frame.Session) -> str:
-  """What is tested, and where."""
+  """Return the heading: the device and the computer."""
   virtual = f", virtual (EMULATE={EMULATE.value})" if EMULATE.value else ""
   return (f"selftest of {session.name}{virtual}: {platform.system()} {platform.release()}, {platform.machine()}, "
           f"Python {platform.python_version()}")
@@ -56,7 +56,7 @@ def line(number: int, result: frame.Result, width: int) -> str:
                     *(f"      {text}" for text in rest)])
 
 def summary(results: Sequence[frame.Result]) -> str:
-  """How many steps passed, and of the first that failed what it asked and what to look at."""
+  """Return the number of steps that passed, and the question and advice of the first failed step."""
   count = {outcome: sum(r.outcome == outcome for r in results) for outcome in (frame.OK, frame.FAILED, frame.ABSENT,
                                                                                frame.NOT_RUN)}
   text = ", ".join(f"{number} {outcome}" for outcome, number in count.items() if number
@@ -68,15 +68,15 @@ def summary(results: Sequence[frame.Result]) -> str:
           f"  what to check: {failed.step.check}")
 
 def data(session: frame.Session, results: Sequence[frame.Result]) -> dict[str, Any]:
-  """The report as JSON can hold it."""
+  """Return the report as data for JSON."""
   rows = [{"step": r.step.name, "outcome": r.outcome, "milliseconds": round(r.milliseconds, 3), "words": r.words,
            **({"check": r.step.check} if r.outcome == frame.FAILED else {})} for r in results]
   return {"device": session.name, "emulate": EMULATE.value, "heading": heading(session), "steps": rows}
 
 def run(name: str, faults: bool = False, as_json: bool = False, out: TextIO | None = None) -> int:
-  """Test a device; 0 if no step failed. faults: provoke a hang and a page fault too.
+  """Test a device. Return 0 if no step failed. faults: provoke a hang and a page fault too.
 
-  Raises DeviceError for a name that no device has.
+  Raises DeviceError for an unknown device name.
   """
   out, name = out or sys.stdout, Device.canonicalize(name)
   no_work = (f"{name} keeps a file" if on_disk(name) else "NULL runs no kernels" if name.partition(":")[0] == "NULL"

@@ -1,8 +1,8 @@
-"""What the self-tests of all devices share: a step, how steps are run one after the other, and what becomes of them.
+"""The common frame of all devices' self-tests: steps, the loop that runs them, and their results.
 
-A step asks one question of a device, small enough that the first one that fails says what to look at. Devices that have
-more to ask than whether tensors come out right bring a `Session` beside their driver, in a module `selftest`; steps
-with tensors are in tensors.py. No device is known here.
+A step asks one question of a device. It is so small that the first failed step tells where to look. Devices with more
+questions than correct tensors have a `Session` next to their driver, in a module `selftest`. tensors.py has the steps
+with tensors. No device is known here.
 """
 from __future__ import annotations
 import math
@@ -19,21 +19,21 @@ from tinyhw.named_tuple import NamedTuple
 OK, FAILED, ABSENT, NOT_RUN = "ok", "FAILED", "absent", "not run"
 
 class Wrong(TinyError):
-  """The device did something, but not what it should."""
+  """The device did something wrong."""
 
 class Absent(Exception):
-  """This computer lacks what the step is about; why, in words."""
+  """This computer lacks the subject of the step; the message says why."""
 
 class Tools(NamedTuple):
-  """What a session gets from outside of its layer. assemble: text of several lines and an architecture to machine
-  code. faults: provoke some too."""
+  """Functions that a session gets from outside of its layer. assemble: turns lines of text for an architecture into
+  machine code. faults: provoke faults too."""
   assemble: Callable[[str, str], bytes]
   faults: bool = False
 
 class Step(NamedTuple):
-  """One question. run: gives what it found, in words; raises Wrong, Absent, or whatever the device's driver raises.
-  check: what to look at when it
-  fails. basic: the steps behind it make no sense without it.
+  """One question. run: returns its finding, in words; raises Wrong, Absent, or the errors of the device's driver.
+
+  check: advice if it fails. basic: later steps make no sense if it fails.
   """
   name: str
   question: str
@@ -42,14 +42,14 @@ class Step(NamedTuple):
   basic: bool = False
 
 class Result(NamedTuple):
-  """What became of a step. words: what it found, or what went wrong."""
+  """The result of a step. words: its finding, or its failure."""
   step: Step
   outcome: str
   milliseconds: float
   words: str
 
 class Session:
-  """What the steps of one run share. Subclasses have steps of their own, before those with tensors and at the end."""
+  """The shared state of one run's steps. Subclasses add steps before those with tensors, and at the end."""
   def __init__(self, name: str, tools: Tools):
     self.name, self.tools = name, tools
 
@@ -62,10 +62,10 @@ class Session:
     return Device[self.name]
 
   def recover(self) -> None:
-    """After a step that failed: bring the device into a state in which the next step has a chance."""
+    """Recover the device after a failed step, so that the next step can work."""
 
   def close(self) -> None:
-    """Give back what this object holds. Nothing is closed that others may use."""
+    """Release the resources of this object, but close nothing that others may use."""
 
 class Begins(Protocol):
   """A driver's module `selftest`."""
@@ -76,19 +76,19 @@ def short_bytes(count: int) -> str:
   return show_bytes(count).split(" (")[0]
 
 def ulps(found: float, wanted: float) -> float:
-  """How far a float32 is from a value, in units of its last place."""
+  """Return the distance of a float32 from a value, in units of its last place."""
   if not math.isfinite(found): return math.inf
   exponent = max(math.frexp(wanted)[1] if wanted else -200, -125)
   return abs(found - wanted) / math.ldexp(1.0, exponent - 24)
 
 def explain(error: Exception) -> str:
-  """An exception in words; of one that is none of ours, where it came from too."""
+  """Describe an exception; for one that is not of tinyhw, also its origin."""
   if isinstance(error, TinyError): return error.message
   frame = traceback.extract_tb(error.__traceback__)[-1]
   return f"{type(error).__name__}: {error} (at {os.path.basename(frame.filename)}:{frame.lineno})"
 
 def run(session: Session, steps: Sequence[Step]) -> Iterator[Result]:
-  """The result of each step, as soon as it is there. Behind a basic one that failed nothing is run."""
+  """Yield the result of each step as soon as it is known. After a failed basic step nothing runs."""
   stopped = ""
   for step in steps:
     if stopped:
@@ -97,7 +97,8 @@ def run(session: Session, steps: Sequence[Step]) -> Iterator[Result]:
     outcome, begin = OK, time.perf_counter()
     try: words = step.run(session)
     except Absent as reason: outcome, words = ABSENT, str(reason)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is told, and the steps behind it may tell more
+    # Any exception is reported. Later steps may tell more.
+    except Exception as error:  # noqa: BLE001
       outcome, words = FAILED, explain(error)
     milliseconds = (time.perf_counter() - begin) * 1e3
     if outcome == FAILED:

@@ -1,8 +1,8 @@
-"""Steps with tensors, for every device: whether what programs do gives the numbers that it should.
+"""Steps with tensors, for every device: do operations of programs give the right numbers?
 
-What is expected is computed in Python, or with the same Tensors by the device PYTHON, whose arithmetic is Python's own.
-Where IEEE 754 or integers leave no choice the same bits are wanted; functions may be off by what docs/numerics.md
-allows.
+Expected values are computed in Python, or with the same Tensors by the device PYTHON, whose arithmetic is Python's own.
+Results that IEEE 754 or integer arithmetic determines must have the same bits. Functions may be off by the bound of
+docs/numerics.md.
 """
 from __future__ import annotations
 import math
@@ -15,8 +15,8 @@ from tinyhw.selftest.frame import Session, Step, Wrong, ulps
 from tinyhw.tensor import Tensor
 
 REFERENCE = "PYTHON"
-MOST_ULPS = 2.0   # of any float32 function: docs/numerics.md allows less
-# name, the method, its value in Python, and where it is asked: from, to
+MOST_ULPS = 2.0   # bound for any float32 function: docs/numerics.md allows less
+# name, the method, its value in Python, and the range of inputs: from, to
 FUNCTIONS: tuple[tuple[str, Callable[[Tensor], Tensor], Callable[[float], float], float, float], ...] = (
   ("exp", Tensor.exp, math.exp, -80.0, 80.0), ("log", Tensor.log, math.log, 1e-3, 1e6),
   ("sin", Tensor.sin, math.sin, -300.0, 300.0),
@@ -25,12 +25,12 @@ FUNCTIONS: tuple[tuple[str, Callable[[Tensor], Tensor], Callable[[float], float]
 )
 
 def numbers(count: int, device: str, dtype: DType = dtypes.float32) -> Tensor:
-  """Whole numbers from -50 to 50, without an order that a mistake in an address would keep; in memory."""
+  """Return whole numbers from -50 to 50, in memory. A wrong address would change their order visibly."""
   values = [float(i * 37 % 101 - 50) for i in range(count)]
   return Tensor(values, device=device).cast(dtype).contiguous().realize()
 
 def compare(found: Sequence[float], wanted: Sequence[float], what: str) -> None:
-  """Raises Wrong with the number of differences and the first one."""
+  """Raise Wrong with the number of differences and the first one."""
   if len(found) != len(wanted): raise Wrong(f"{what}: {len(found)} elements came back instead of {len(wanted)}")
   wrong = [i for i, (f, w) in enumerate(zip(found, wanted)) if struct.pack("<d", f) != struct.pack("<d", w)]
   if wrong: raise Wrong(f"{what}: {len(wrong)} of {len(wanted)} elements differ; the first is number {wrong[0]}, "
@@ -39,7 +39,7 @@ def compare(found: Sequence[float], wanted: Sequence[float], what: str) -> None:
 def flat(x: Tensor) -> list[float]: return [float(value) for value in x.reshape(-1).tolist()]
 
 def elementwise(session: Session) -> str:
-  """Arithmetic that leaves no choice: the same bits as on the CPU."""
+  """Test exact arithmetic: the same bits as on the CPU."""
   def compute(device: str) -> list[float]:
     x, y = numbers(1000, device), numbers(1000, device).flip(0)
     return flat((x * 0.3 + y).relu() - (x < y).where(x / 7, y.sqrt().abs().isnan().where(3, y)))
@@ -56,7 +56,7 @@ def integers(session: Session) -> str:
   return "divisions, remainders, shifts, 32 and 64 bits"
 
 def sums(session: Session) -> str:
-  """Sums of whole numbers are exact in any order."""
+  """Test sums of whole numbers, which are exact in any order."""
   rows, columns = 24, 500
   values = [i * 37 % 101 - 50 for i in range(rows * columns)]
   x = numbers(rows * columns, session.name).reshape(rows, columns)
@@ -66,7 +66,7 @@ def sums(session: Session) -> str:
   return f"{rows * columns} elements: of rows, of columns, of all"
 
 def product(session: Session, dtype: DType) -> str:
-  """A product of matrices of small whole numbers, which is exact."""
+  """Test a product of matrices of small whole numbers, which is exact."""
   rows, inner, columns = 33, 48, 32
   a, b = ([i * 37 % 11 - 5 for i in range(n)] for n in (rows * inner, inner * columns))
   left, right = (Tensor(list(map(float, values)), device=session.name).cast(dtype).realize() for values in (a, b))
@@ -80,7 +80,7 @@ def products(session: Session) -> str: return product(session, dtypes.float32)
 def products_of_halves(session: Session) -> str: return product(session, dtypes.float16)
 
 def functions(session: Session) -> str:
-  """Transcendental functions beside Python's, which are right to 53 bits."""
+  """Test transcendental functions against Python's, which are right to 53 bits."""
   report = []
   for name, method, exact, low, high in FUNCTIONS:
     points = [struct.unpack("<f", struct.pack("<f", low + (high - low) * i / 199))[0] for i in range(200)]
@@ -92,7 +92,7 @@ def functions(session: Session) -> str:
   return "units in the last place: " + ", ".join(report)
 
 def replay(session: Session) -> str:
-  """A captured function, with other inputs in each call."""
+  """Test a captured function with other inputs in each call."""
   weight = (Tensor.arange(64, device=session.name).reshape(8, 8) * 0.5).realize()
   step = TinyJit(lambda x: ((x @ weight).relu().sum(axis=1) + x.sum()).realize())
   for i in range(4):

@@ -1,8 +1,8 @@
-"""The file of a recording: a ZIP archive of JSON members, so that a viewer reads only what it shows.
+"""The file of a recording: a ZIP archive of JSON members, so that a viewer reads only the members that it shows.
 
-`index.json` names schedules and kernels; `schedule/<n>.json` and `kernel/<n>.json` have what was recorded of each;
-`timeline.json` has the events. The archive is made in memory, compressed, up to MOST_BYTES; what is recorded later is
-in the index only. What a member is unpacked to draws from a budget, as with files of other formats.
+`index.json` names schedules and kernels. `schedule/<n>.json` and `kernel/<n>.json` have their records. `timeline.json`
+has the events. The archive is built in memory, compressed, up to MOST_BYTES. Later records are in the index only.
+Unpacked members draw from a budget, as with files of other formats.
 """
 from __future__ import annotations
 import io
@@ -26,19 +26,19 @@ SUFFIX = ".viz.zip"
 MEMBER = re.compile(r"(index|timeline|(schedule|kernel)/[0-9]{1,9})\.json")
 
 class Memory(io.BytesIO):
-  """Bytes that stay readable until they are garbage: a ZipFile that is collected together with its file wants to end
-  the archive."""
+  """A file in memory that stays readable until it is garbage. A ZipFile that is collected together with its file
+  finishes the archive in it."""
   def close(self) -> None: pass
 
 class Writer:
-  """An archive that is being made. Threads may add members."""
+  """An archive under construction. Threads may add members."""
   def __init__(self) -> None:
     self.lock = threading.Lock()
     self.bytes = Memory()
     self.zip = zipfile.ZipFile(self.bytes, "w", zipfile.ZIP_DEFLATED, compresslevel=3)
 
   def add(self, name: str, value: Any, always: bool = False) -> bool:
-    """Add a member; False if the archive is full, and this is not one that has to be there always."""
+    """Add a member. Return False if the archive is full, unless the member must always be there."""
     data = json.dumps(value, separators=(",", ":"), default=str).encode()  # a marker's color may be anything
     with self.lock:
       if not always and self.bytes.tell() + len(data) // 4 > MOST_BYTES: return False
@@ -74,9 +74,9 @@ class Archive:
   def _budget(self) -> Budget: return Budget(self.path, os.path.getsize(self.path))
 
   def read(self, name: str) -> bytes | None:
-    """A member, as JSON text; None if there is none of that name.
+    """Return a member, as JSON text; None if no member has that name.
 
-    Raises FileFormatError for one that is damaged or makes too much.
+    Raises FileFormatError for a member that is damaged or too large.
     """
     if f"{name}.json" not in self.names: return None
     try:
@@ -97,12 +97,12 @@ class Archive:
 def folder() -> str: return os.path.join(cache_dir(), "viz")
 
 def new_path(program: str) -> str:
-  """Where a recording of a program goes, if the user does not say it."""
+  """Return the default path of a program's recording."""
   return os.path.join(folder(),
                       f"{time.strftime('%Y%m%d-%H%M%S')}-{re.sub(r'[^A-Za-z0-9_.-]', '_', program)}-{os.getpid()}{SUFFIX}")
 
 def latest() -> str:
-  """The newest recording in CACHEDIR. Raises MissingFileError."""
+  """Return the newest recording in CACHEDIR. Raises MissingFileError."""
   try: found = [entry for entry in os.scandir(folder()) if entry.name.endswith(SUFFIX) and entry.is_file()]
   except OSError: found = []
   if not found: raise MissingFileError(f"there is no recording in {folder()}; run a program with VIZ=1, or name a file")

@@ -1,7 +1,7 @@
-"""Graphs as rows that JSON takes: each node once, under a number, sources before the nodes that use them.
+"""Graphs as rows for JSON: each node once, with a number, sources before their users.
 
-Nodes are interned, so that a node that a pass leaves alone has the same number before and after it: what is new after a
-pass are the numbers that were not below its roots before.
+Nodes are interned, so a node that a pass does not change keeps its number. The new nodes of a pass are the numbers that
+were not below its roots before.
 """
 from __future__ import annotations
 from collections.abc import Iterable
@@ -11,14 +11,17 @@ from tinyhw import trace
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.text import argument, type_name
 
-MOST_CHARACTERS = 300  # of an argument
-MOST_ROWS = 200_000    # of one table
+MOST_CHARACTERS = 300  # characters of an argument
+MOST_ROWS = 200_000    # rows of one table
 
-Row = tuple[str, str, list[int], str, int, str]  # operation, dtype, sources, argument and tag, number of its source
-                                                 # line or -1, shape
+# operation, dtype, sources, argument and tag, number of its source line or -1, shape
+Row = tuple[str, str, list[int], str, int, str]
 
 class Table:
-  """The rows so far. shapes: nodes are of the tensor graph and have shapes, but for those that are added as `inner`."""
+  """The rows so far.
+
+  shapes: nodes are of the tensor graph and have shapes, except nodes that are added as `inner`.
+  """
   def __init__(self, shapes: bool = False):
     self.shapes = shapes
     self.numbers: dict[UOp, int] = {}
@@ -26,8 +29,10 @@ class Table:
     self.lines: dict[trace.Location, int] = {}
 
   def add(self, root: UOp, inner: bool = False) -> int:
-    """The number of a node, which gets a row, and all below it. -1 where there are too many. inner: of an index, or of
-    a kernel."""
+    """Add a node and all nodes below it, and return its number; -1 if there are too many.
+
+    inner: the node belongs to an index or a kernel.
+    """
     found = self.numbers.get(root)
     if found is not None: return found
     for u in root.toposort(lambda n: n not in self.numbers):
@@ -54,5 +59,5 @@ class Table:
     return {"rows": self.rows, "lines": [list(line) for line in self.lines], "full": len(self.rows) >= MOST_ROWS}
 
 def shape_text(u: UOp) -> str:
-  """The shape of a node of the tensor graph."""
+  """Format the shape of a node of the tensor graph."""
   return f"({', '.join(d.render() if isinstance(d, UOp) else str(d) for d in u.shape)})"

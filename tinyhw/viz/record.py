@@ -1,12 +1,12 @@
-"""What VIZ=1 and PROFILE=1 record: the `trace.Recorder` that compiler and engine tell about their work.
+"""The recorder of VIZ=1 and PROFILE=1: the `trace.Recorder` to which compiler and engine report.
 
-VIZ: each schedule and each kernel becomes a member of an archive (archive.py) as soon as it is made, so that nothing
-keeps its graphs alive and memory is bounded by the archive's limit. Launches, copies, memory and the phases of the
-compiler become events (trace.events), which both VIZ's timeline and PROFILE's trace are written from when the program
-ends. Each thread makes one thing at a time (`Making`).
+VIZ: each schedule and each kernel becomes a member of an archive (archive.py) as soon as it is made. So its graphs are
+freed, and the archive's limit bounds memory. Launches, copies, memory and the phases of the compiler become events
+(trace.events). VIZ's timeline and PROFILE's trace are written from them when the program ends. Each thread makes one
+thing at a time (`Making`).
 
-The recorder's own work is in no time that it tells, but the program waits for it. A fault of the recorder never reaches
-the program (`guarded`).
+Reported times exclude the recorder's own work, but the program waits for it. A fault of the recorder never reaches the
+program (`guarded`).
 """
 from __future__ import annotations
 import atexit
@@ -43,8 +43,8 @@ from tinyhw.viz import archive
 from tinyhw.viz.graph import Table
 from tinyhw.viz.rules import Rules
 
-MOST_REWRITES = 3000        # of one step; more are counted, not kept
-MOST_CHARACTERS = 1 << 20   # of one text
+MOST_REWRITES = 3000        # rewrites of one step; more are counted, not kept
+MOST_CHARACTERS = 1 << 20   # characters of one text
 TEXT_ARCHS = ("c", "python")  # architectures whose Code is source text
 
 def cut(text: str) -> str:
@@ -52,7 +52,7 @@ def cut(text: str) -> str:
           f"characters")
 
 class Making:
-  """A schedule or kernel that a thread is making. keeps: VIZ is set, and graphs are wanted; else only times."""
+  """A schedule or kernel that a thread is making. keeps: VIZ is set, so graphs are kept; otherwise only times."""
   def __init__(self, kind: str, name: str, node: Any, device: str, keeps: bool):
     self.kind, self.name, self.node, self.device, self.keeps = kind, name, node, device, keeps
     self.table = Table(shapes=kind == "schedule")
@@ -68,7 +68,7 @@ class Making:
     else: self.more += 1
 
   def step(self, name: str, made: Any, because: str, ns: int) -> None:
-    """Keep what there is after a step, and the rewrites since the one before."""
+    """Keep the state after a step, and the rewrites since the previous step."""
     table, shown = self.table, self.shown(made)
     kept = [(rule, table.add(before, True), table.add(after, True)) for rule, before, after in self.rewrites]
     self.steps.append({"name": name, "because": because, "ns": ns, "rewrites": [r for r in kept if min(r) >= 0],
@@ -78,7 +78,7 @@ class Making:
   def ns(self) -> int: return sum(step["ns"] for step in self.steps)
 
   def shown(self, made: Any) -> dict[str, Any]:
-    """What a step made, as text and roots of a graph."""
+    """Return the result of a step, as text and roots of a graph."""
     table = self.table
     if isinstance(made, UOp):
       return {"roots": table.add_all([made]), "text": cut(expressions(made)), "language": "expressions"}
@@ -95,32 +95,34 @@ class Making:
     return {}
 
 def device_text(device: str | tuple[str, ...] | None) -> str:
-  """A device, or several; None, of what is made of constants alone, is the default one."""
+  """Format a device, or several. None, for kernels of constants alone, is the default device."""
   if device is None: return Device.DEFAULT
   return device if isinstance(device, str) else ", ".join(device)
 
 def kernel_text(kernel: Kernel) -> str:
-  """A kernel of a schedule: its name and its expressions."""
+  """Format a kernel of a schedule: its name and its expressions."""
   if kernel.sink.op is Ops.COPY: return f"copy to {device_text(kernel.buffers[0].arg[1])}"
   return f"{kernel_name(kernel.sink)}\n{expressions(kernel.sink)}"
 
 class Thread(threading.local):
-  """making: what this thread makes. last: the number of the kernel that it made last, -1 once that is loaded."""
+  """The state of a thread. making: the thing that it makes now. last: the number of the kernel that it made last, -1
+  after loading."""
   making: Making | None = None
   last = -1
 
 P = ParamSpec("P")
 
 def guarded(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Concatenate[Recorder, P], None]:
-  """A method that the program calls, so that what it raises does not end the program."""
+  """Decorate a method that the program calls, so that its exceptions do not end the program."""
   @wraps(method)
   def call(self: Recorder, /, *args: P.args, **kwargs: P.kwargs) -> None:
     try: method(self, *args, **kwargs)
-    except Exception as error: self.failed(error)  # noqa: BLE001  # whatever it is: the program must go on
+    # Any exception: the program must continue.
+    except Exception as error: self.failed(error)  # noqa: BLE001
   return call
 
 def fault_text(error: Exception) -> str:
-  """What went wrong in the recorder, and where."""
+  """Describe a fault of the recorder and its line."""
   frame = error.__traceback__
   while frame is not None and frame.tb_next is not None: frame = frame.tb_next
   place = "?" if frame is None else trace.show((frame.tb_frame.f_code.co_filename, frame.tb_lineno,
@@ -131,7 +133,8 @@ class Recorder:
   """See trace.Recorder. kernels and schedules: the rows of the index. shows: at the end a recording may be shown, not
   only written.
 
-  faults: how often the recorder itself failed. What a thread made then is not in the recording.
+  faults: the number of failures of the recorder itself. A failure loses the record of the thing that the thread was
+  making.
   """
   def __init__(self, shows: bool = True) -> None:
     self.shows, self.faults = shows, 0
@@ -144,10 +147,10 @@ class Recorder:
     self.scheduled: dict[UOp, list[dict[str, Any]]] = {}    # a kernel's expression -> its rows in schedules
     self.started = time.time()
     self.start_ns = time.perf_counter_ns()
-    self.wanted = {"VIZ": False, "PROFILE": False}      # what was set at any time
+    self.wanted = {"VIZ": False, "PROFILE": False}      # settings at any time of the run
 
   def failed(self, error: Exception) -> None:
-    """Tell of the first fault, and give up what this thread makes."""
+    """Report the first fault, and drop the record in progress of this thread."""
     self.thread.making = None
     self.faults += 1
     if self.faults > 1: return
@@ -164,7 +167,7 @@ class Recorder:
     if making.keeps:
       if isinstance(node, tuple): making.step("graph", list(node), "what was expressed, with buffers taken out", 0)
       else: making.step("kernel", node, "as the schedule made it", 0)
-    self.thread.making = making     # from here on: what the recorder itself does is no part of it
+    self.thread.making = making     # set last: the recorder's own work is no part of it
     making.start_ns = making.mark_ns = time.perf_counter_ns()
 
   @guarded
@@ -176,7 +179,7 @@ class Recorder:
     making.mark_ns = time.perf_counter_ns()
 
   def quietly(self, work: Callable[[], None]) -> None:
-    """Do the recorder's own work on graphs: rules that fire for it are no part of the pass."""
+    """Do the recorder's own work on graphs. Rules that fire for it are no part of the pass."""
     making, self.thread.making = self.thread.making, None
     try: work()
     finally: self.thread.making = making
@@ -192,11 +195,11 @@ class Recorder:
     if making is None or not making.keeps or before is after: return
     alike = (before.op is after.op and before.dtype is after.dtype and before.arg == after.arg
              and before.tag == after.tag)
-    told = making.rewrites and making.rewrites[-1][1:] == (before, after)   # by the rule that did it
+    told = making.rewrites and making.rewrites[-1][1:] == (before, after)   # the rule has reported it
     if not told and (not alike or len(before.src) != len(after.src)): making.add_rewrite(frame.f_code, before, after)
 
   def _abandon(self) -> None:
-    """What is being made and was not done has failed: it is kept as far as it came."""
+    """Keep the record of an unfinished thing as failed, with the steps so far."""
     making, self.thread.making = self.thread.making, None
     if making is None or not making.keeps: return
     if making.kind == "kernel": self._add_kernel(making, {}, failed=True)
@@ -345,7 +348,7 @@ class Recorder:
             "schedules": self.schedules, "kernels": self.kernels}
 
   def timeline(self) -> dict[str, Any]:
-    """The events, microseconds from the recorder's start. Names and lanes are numbers of their tables."""
+    """Return the events, in microseconds from the recorder's start. Names and lanes are numbers of their tables."""
     names: dict[str, int] = {}
     lanes: dict[str, int] = {}
     rows = [(lanes.setdefault(e.lane, len(lanes)), names.setdefault(e.name, len(names)),
@@ -354,7 +357,7 @@ class Recorder:
     return {"lanes": list(lanes), "names": list(names), "events": rows, "dropped": trace.dropped}
 
   def write_recording(self, path: str) -> None:
-    """Write what VIZ recorded. Raises OSError. Nothing can be added afterwards."""
+    """Write the recording of VIZ. Raises OSError. Nothing can be added afterwards."""
     self._abandon()
     self.writer.add("index", self.index(), always=True)
     self.writer.add("timeline", self.timeline(), always=True)
@@ -365,7 +368,7 @@ def write_profile(path: str) -> None:
   write_atomically(os.path.abspath(path), json.dumps(trace.chrome_trace(), default=str).encode())
 
 def base_of(u: UOp) -> UOp:
-  """The BUFFER that an AFTER is a state of."""
+  """Return the BUFFER of an AFTER's state."""
   while u.op is Ops.AFTER: u = u.src[0]
   return u
 
@@ -376,7 +379,8 @@ def kind_of(buffer: UOp, plan: Any) -> str:
 # ***** the end of the program *****
 
 def start() -> Recorder:
-  """A recorder whose files are written when the program ends. A fork's child has records of its own, and shows none."""
+  """Return a recorder whose files are written when the program ends. A fork's child has its own records, and shows
+  none."""
   recorder = Recorder()
   atexit.register(finish)
   if hasattr(os, "register_at_fork"): os.register_at_fork(after_in_child=_forget)
@@ -388,9 +392,9 @@ def _forget() -> None:
   if trace.recorder is not None: trace.recorder = Recorder(shows=False)
 
 def finish() -> None:
-  """Write the files that were asked for, and tell where they are.
+  """Write the requested files, and print their paths.
 
-  A recording is shown if somebody is there to see it.
+  A recording is shown if a user is present.
   """
   recorder, trace.recorder = trace.recorder, None
   if not isinstance(recorder, Recorder): return
@@ -422,10 +426,10 @@ def _write(recorder: Recorder, port: int) -> Iterator[str]:
   if VIZ_FILE or not recorder.shows or not is_watched():
     yield f"tinyhw: wrote the recording {path}; python3 -m tinyhw viz {path} shows it"
     return
-  from tinyhw.viz.server import serve  # the server is loaded where there is something to show
+  from tinyhw.viz.server import serve  # hidden: loaded if there is something to show
   try: serve(path, port)
   except TinyError as error: yield f"tinyhw: VIZ: {error.message}; python3 -m tinyhw viz {path} shows the recording"
 
 def is_watched() -> bool:
-  """Is there somebody at a terminal, who can open a page and end it?"""
+  """Is a user at a terminal, who can open a page and end it?"""
   return all(stream is not None and not stream.closed and stream.isatty() for stream in (sys.stdin, sys.stderr))

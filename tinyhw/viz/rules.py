@@ -1,4 +1,4 @@
-"""What a rule is, for people: its name, where it stands, what its docstring says, and its source text."""
+"""Describe rules: name, location, docstring, and source text."""
 from __future__ import annotations
 import inspect
 import os
@@ -8,18 +8,18 @@ from typing import Any
 
 from tinyhw.uop.rewrite.match import rule_name
 
-MOST_LINES = 40  # of source text
+MOST_LINES = 40  # lines of source text
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 class Rules:
-  """Descriptions of rules, by number. The functions and code objects are kept, so that their identities stay theirs."""
+  """Descriptions of rules, by number. The functions and code objects are kept, so that their ids stay valid."""
   def __init__(self) -> None:
     self.numbers: dict[int, int] = {}
     self.kept: list[object] = []
     self.described: list[dict[str, Any]] = []
 
   def number(self, rule: Callable[..., Any] | CodeType) -> int:
-    """The number of a rule's function, or of the code of a walk."""
+    """Return the number of a rule's function, or of a walk's code."""
     found = self.numbers.get(id(rule))
     if found is None:
       found = self.numbers[id(rule)] = len(self.kept)
@@ -28,7 +28,7 @@ class Rules:
     return found
 
 def describe(rule: Callable[..., Any] | CodeType) -> dict[str, Any]:
-  """name, file, line, doc, source: what is not known is empty, or 0."""
+  """Return name, file, line, doc, source; unknown fields are empty, or 0."""
   code = rule if isinstance(rule, CodeType) else getattr(rule, "__code__", None)
   if not isinstance(code, CodeType): return {"name": repr(rule), "file": "", "line": 0, "doc": "", "source": ""}
   # 3.11: Class.method
@@ -44,5 +44,5 @@ def describe(rule: Callable[..., Any] | CodeType) -> dict[str, Any]:
           "source": "".join(lines)}
 
 def short_path(path: str) -> str:
-  """A file of tinyhw from the package's folder on; another one as it is."""
+  """Return a file of tinyhw from the package's folder on, other paths unchanged."""
   return os.path.relpath(path, _ROOT) if path.startswith(_ROOT + os.sep) else path

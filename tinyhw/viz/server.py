@@ -1,8 +1,8 @@
-"""The page of a recording, on 127.0.0.1.
+"""Serve the page of a recording, on 127.0.0.1.
 
-What is served: the page (page.html, all in one file), and the members of one archive as JSON. Only GET, only the paths
-below. The page's own script
-alone may run: Content-Security-Policy has its hash. Connections, requests and their limits are http/server.py's.
+It serves the page (page.html, all in one file), and the members of one archive as JSON. Only GET and the paths below
+are allowed. Only the page's own script may run: Content-Security-Policy has its hash. http/server.py has connections,
+requests and their limits.
 """
 from __future__ import annotations
 import base64
@@ -22,7 +22,7 @@ API = re.compile(r"/api/(index|timeline|(?:schedule|kernel)/[0-9]{1,9})")
 SCRIPT = re.compile(rb"<script>(.*?)</script>", re.S)
 
 class Server(HttpServer):
-  """Listens from the start. port 0: any that is free. `serve_forever` answers until `shutdown`, or an interrupt."""
+  """Listens from the start. port 0: any free port. `serve_forever` answers until `shutdown`, or an interrupt."""
   def __init__(self, archive: Archive, port: int = 0):
     self.archive = archive
     self.page = packaged(PAGE)
@@ -52,7 +52,7 @@ class Server(HttpServer):
     connection.answer(200, kind, data, self.headers)
 
   def _page(self, path: str) -> tuple[str, bytes]:
-    """What there is at a path: its type, and its bytes. Raises RequestError."""
+    """Return the type and the bytes at a path. Raises RequestError."""
     if path == "/": return "text/html; charset=utf-8", self.page
     found = API.fullmatch(path)
     if found is None: raise RequestError(404, "there is no such page")
@@ -62,7 +62,7 @@ class Server(HttpServer):
     return "application/json", data
 
   def fail(self, error: RequestError, connection: Connection) -> None:
-    """As plain text, which no browser takes for a page."""
+    """Send the error as plain text, which no browser takes for a page."""
     error.headers.update(self.headers)
     super().fail(error, connection)
 
