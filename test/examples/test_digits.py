@@ -46,7 +46,8 @@ def step(samples):
   loss = model(images[samples]).sparse_categorical_crossentropy(labels[samples]).backward()
   return loss.realize(*optimizer.schedule_step())
 order = Tensor.randperm(len(images)).realize()
-print(json.dumps([step(order[k % 20 * batch:(k % 20 + 1) * batch].contiguous().realize()).item() for k in range(steps)]))
+begins = [k % 20 * batch for k in range(steps)]
+print(json.dumps([step(order[k:k + batch].contiguous().realize()).item() for k in begins]))
 """
 
 def losses(device: str, steps: int, batch: int) -> list[float]:

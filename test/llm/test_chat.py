@@ -12,10 +12,12 @@ MESSAGES = [{"role": "system", "content": "S"}, {"role": "user", "content": "hi"
             {"role": "assistant", "content": "yo"},
             {"role": "user", "content": "?"}]
 TEXTS = {
-  "chatml": "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nyo<|im_end|>\n<|im_start|>user\n?<|im_end|>\n"
-            "<|im_start|>assistant\n",
-  "llama3": "<|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nhi<|eot_id|>"
-            "<|start_header_id|>assistant<|end_header_id|>\n\nyo<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n?<|eot_id|>"
+  "chatml": "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nyo<|im_end|>\n"
+            "<|im_start|>user\n?<|im_end|>\n<|im_start|>assistant\n",
+  "llama3": "<|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|>"
+            "<|start_header_id|>user<|end_header_id|>\n\nhi<|eot_id|>"
+            "<|start_header_id|>assistant<|end_header_id|>\n\nyo<|eot_id|>"
+            "<|start_header_id|>user<|end_header_id|>\n\n?<|eot_id|>"
             "<|start_header_id|>assistant<|end_header_id|>\n\n",
   "gemma": "<start_of_turn>user\nS\n\nhi<end_of_turn>\n<start_of_turn>model\nyo<end_of_turn>\n"
            "<start_of_turn>user\n?<end_of_turn>\n<start_of_turn>model\n",
@@ -24,7 +26,8 @@ TEXTS = {
   "phi3": "<|system|>\nS<|end|>\n<|user|>\nhi<|end|>\n<|assistant|>\nyo<|end|>\n<|user|>\n?<|end|>\n<|assistant|>\n",
   "olmo": "<|system|>\nS\n<|user|>\nhi\n<|assistant|>\nyo\n<|user|>\n?\n<|assistant|>\n",
   "glm4": "<sop><|system|>S<|user|>hi<|assistant|>yo<|user|>?<|assistant|>",
-  "kimi-k2": "<|im_system|>system<|im_middle|>S<|im_end|><|im_user|>user<|im_middle|>hi<|im_end|><|im_assistant|>assistant<|im_middle|>yo<|im_end|>"
+  "kimi-k2": "<|im_system|>system<|im_middle|>S<|im_end|><|im_user|>user<|im_middle|>hi<|im_end|>"
+             "<|im_assistant|>assistant<|im_middle|>yo<|im_end|>"
              "<|im_user|>user<|im_middle|>?<|im_end|><|im_assistant|>assistant<|im_middle|>",
 }
 

@@ -30,8 +30,8 @@ def test_sort_with_special_values():
   values, places = Tensor(x).sort()
   assert places.tolist() == [3, 2, 5, 1, 0, 4] and values.tolist()[:4] == [-math.inf, -1, 2, math.inf]
   assert Tensor(x).argsort(descending=True).tolist() == [0, 4, 1, 5, 2, 3]
-  assert Tensor([True, False]).sort()[0].tolist() == [False, True] and Tensor([200, 3],
-                                                                              dtype="uint8").sort()[0].tolist() == [3, 200]
+  assert Tensor([True, False]).sort()[0].tolist() == [False, True]
+  assert Tensor([200, 3], dtype="uint8").sort()[0].tolist() == [3, 200]
 
 def test_topk():
   x = np.array([[1, 9, 5, 9], [4, 3, 2, 1]], np.float32)

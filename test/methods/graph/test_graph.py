@@ -32,8 +32,8 @@ def test_what_does_nothing_is_left_out():
 def test_constants():
   assert graph.full((2, 2), dtypes.float32, 1.0) is graph.full((2, 2), dtypes.float32, 1.0)
   same(Tensor(graph.full((2,), dtypes.uint8, -1)), np.array([255, 255], np.uint8))
-  assert str(Tensor(graph.full((1,), dtypes.float32, -0.0)).tolist()) == "[-0.0]" and graph.full((1,), dtypes.int32, 1) is not graph.full((1,),
-    dtypes.bool, 1)
+  assert str(Tensor(graph.full((1,), dtypes.float32, -0.0)).tolist()) == "[-0.0]"
+  assert graph.full((1,), dtypes.int32, 1) is not graph.full((1,), dtypes.bool, 1)
 
 def test_sums_and_positions():
   x = np.arange(6, dtype=np.float32).reshape(2, 3)

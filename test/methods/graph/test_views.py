@@ -7,8 +7,8 @@ from tinyhw.uop.ops import UOp
 
 def test_new_shapes():
   n = UOp.variable("n", 1, 8).bind(4)
-  assert views.new_shape((2, 6), (3, -1)) == (3, 4) and views.new_shape((0, 3), (3, 0)) == (3, 0) and views.new_shape((2, 6), (None, 3, 2)) == (2,
-    3, 2)
+  assert views.new_shape((2, 6), (3, -1)) == (3, 4) and views.new_shape((0, 3), (3, 0)) == (3, 0)
+  assert views.new_shape((2, 6), (None, 3, 2)) == (2, 3, 2)
   assert views.new_shape((2, n, 6), (-1, n, 3)) == (4, n, 3) and views.new_shape((2, n), (-1,))[0].vmax == 16
   for wanted, text in (((-1, -1), "only one"), ((5, -1), "multiple of 5"), ((-2, 6), "negative"),
                        ((2, 5), "do not make 10"),

@@ -83,10 +83,10 @@ def test_clip_and_where_and_cast() -> None:
           == X.clip(None, 1).tolist())
   assert run("Clip", X, opset=6, min=-1.0).tolist() == X.clip(-1, None).tolist()
   assert run("Where", X > 0, X, B).tolist() == np.where(X > 0, X, B).tolist()
-  assert run("Cast", X, to=6).tolist() == X.astype(np.int32).tolist() and run("CastLike", X,
-                                                                              np.array([1], np.float64)).dtype == np.float64
-  assert run("Cast", np.array([20.0, -9.0], F32), to=22).tolist() == [4, 7] and run("Cast", np.array([20, 3]),
-                                                                                    to=21).tolist() == [4, 3]
+  assert run("Cast", X, to=6).tolist() == X.astype(np.int32).tolist()
+  assert run("CastLike", X, np.array([1], np.float64)).dtype == np.float64
+  assert run("Cast", np.array([20.0, -9.0], F32), to=22).tolist() == [4, 7]
+  assert run("Cast", np.array([20, 3]), to=21).tolist() == [4, 3]
   assert run("Cast", np.array([1e6, -1e6, 448.0], F32), to=17).tolist() == [448, -448, 448]
   with pytest.raises(TinyError, match="element type"): run("Cast", X, to=8)
 
