@@ -124,7 +124,8 @@ static int take(char *context, char *record, u64 least_chunks) {
     if (chunks < least_chunks) return NONE;
     if (GET(u64, packet, REQUIRED) > GET(u64, context, COMPLETED)) return EARLY;
     u64 next = (chunk + 1 < chunks ? state : state | CHUNK_MASK) + 1;
-    if (!__atomic_compare_exchange_n(AT(u64, context, STATE), &state, next, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) continue;
+    if (!__atomic_compare_exchange_n(AT(u64, context, STATE), &state, next, 0, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST)) continue;
     *AT(u64, record, SERIAL) = serial;
     if (chunks > 1) {
       if (chunk == 0) ADD(u32, context, BELL, 1);
@@ -132,7 +133,8 @@ static int take(char *context, char *record, u64 least_chunks) {
       *AT(u64, record, WOKEN) = 0;
       if (wakes && chunk + 1 < chunks && GET(u32, context, SLEEPERS)) wake(AT(u32, context, BELL), 0);
     }
-    int64_t size = (int64_t)GET(u64, packet, SIZE), grid = (int64_t)GET(u64, packet, GRID), first = (int64_t)chunk * size;
+    int64_t size = (int64_t)GET(u64, packet, SIZE), grid = (int64_t)GET(u64, packet, GRID);
+    int64_t first = (int64_t)chunk * size;
     int64_t last = first + size < grid ? first + size : grid;
     if (first < grid) {
       kernel_t kernel = (kernel_t)GET(u64, packet, FUNCTION);

@@ -82,7 +82,8 @@ def test_structures() -> None:
   text = """
     typedef unsigned long long word;
     struct inner { __u8 a; __u32 b[2][3]; };
-    struct s { __u16 first, *pointer; struct inner one, many[2]; union { word w; struct { __u32 low, high; }; } ; const char name[sizeof(word)]; };
+    struct s { __u16 first, *pointer; struct inner one, many[2];
+      union { word w; struct { __u32 low, high; }; } ; const char name[sizeof(word)]; };
   """
   assert fields(text) == [("first", 0, 2), ("pointer", 8, 8), ("one.a", 16, 1), ("one.b", 20, 24), ("many", 44, 56),
                           ("w", 104, 8), ("low", 104, 4),

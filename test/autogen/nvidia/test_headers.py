@@ -30,9 +30,11 @@ TEXTS = {
   "ctrl0080gr": "typedef NVXXXX_CTRL_XXX_INFO NV0080_CTRL_GR_INFO;\n",
   "ctrl2080gr": """
     typedef NV0080_CTRL_GR_INFO NV2080_CTRL_GR_INFO;
-    typedef struct NV2080_CTRL_GR_ROUTE_INFO { NvU32 flags; NV_DECLARE_ALIGNED(NvU64 route, 8); } NV2080_CTRL_GR_ROUTE_INFO;
+    typedef struct NV2080_CTRL_GR_ROUTE_INFO { NvU32 flags; NV_DECLARE_ALIGNED(NvU64 route, 8); }
+      NV2080_CTRL_GR_ROUTE_INFO;
     #define NV2080_CTRL_CMD_GR_GET_GPC_MASK (0x2080122aU)
-    typedef struct NV2080_CTRL_GR_GET_GPC_MASK_PARAMS { NV_DECLARE_ALIGNED(NV2080_CTRL_GR_ROUTE_INFO grRouteInfo, 8); NvU32 gpcMask; }
+    typedef struct NV2080_CTRL_GR_GET_GPC_MASK_PARAMS {
+      NV_DECLARE_ALIGNED(NV2080_CTRL_GR_ROUTE_INFO grRouteInfo, 8); NvU32 gpcMask; }
       NV2080_CTRL_GR_GET_GPC_MASK_PARAMS;
   """,
   "ctrl2080gpu": """
@@ -46,7 +48,8 @@ TEXTS = {
   "uvm_ioctl": """
     #define UVM_IOCTL_BASE(i) i
     #define UVM_UNREGISTER_CHANNEL UVM_IOCTL_BASE(28)
-    typedef struct { NvProcessorUuid gpuUuid; NvHandle hClient; NvHandle hChannel; NV_STATUS rmStatus; } UVM_UNREGISTER_CHANNEL_PARAMS;
+    typedef struct { NvProcessorUuid gpuUuid; NvHandle hClient; NvHandle hChannel; NV_STATUS rmStatus; }
+      UVM_UNREGISTER_CHANNEL_PARAMS;
   """,
 }
 TOLD = {"OK", "INVALID_COMMAND", "RmFree", "RmAllocMemory", "GrInfo", "GrRoute", "GrGetGpcMask", "GetNameString",

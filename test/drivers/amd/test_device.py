@@ -71,9 +71,10 @@ def test_scratch_grows_and_is_told_before_kernels(opened: Opener) -> None:
   program = device.load(code(private_bytes=100))
   assert device.scratch is not None and device.scratch[2] == 25 and device.scratch[0].size >= 96 * 32 * 25 * 256
   device.submit([Launch(program, [a], [1], 1)])
-  assert box.dispatches[-1][0]["COMPUTE_TMPRING_SIZE"] == 512 | 25 << 12
-  assert box.dispatches[-1][0]["COMPUTE_DISPATCH_SCRATCH_BASE_LO"] << 8 | box.dispatches[-1][0]["COMPUTE_DISPATCH_SCRATCH_BASE_HI"] << 40 == (
-    device.scratch[0].address)
+  registers = box.dispatches[-1][0]
+  assert registers["COMPUTE_TMPRING_SIZE"] == 512 | 25 << 12
+  low, high = (registers[f"COMPUTE_DISPATCH_SCRATCH_BASE_{half}"] for half in ("LO", "HI"))
+  assert low << 8 | high << 40 == device.scratch[0].address
   device.synchronize()
   assert small[0] not in device.memories
 

@@ -238,7 +238,8 @@ weight = (Tensor.arange(64).reshape(8, 8) * 0.5).realize()
 def step(x): return ((x @ weight).relu().sum(axis=1) + x.sum()).realize()
 for i in range(4):
   x = [[float(i + 8 * row + column) for column in range(8)] for row in range(2)]
-  product = [sum(max(sum(x[row][k] * (8 * k + j) * 0.5 for k in range(8)), 0.0) for j in range(8)) + sum(map(sum, x)) for row in range(2)]
+  rows = [sum(max(sum(x[row][k] * (8 * k + j) * 0.5 for k in range(8)), 0.0) for j in range(8)) for row in range(2)]
+  product = [row + sum(map(sum, x)) for row in rows]
   assert step(Tensor(x).realize()).tolist() == product
 """
 SHARED = """

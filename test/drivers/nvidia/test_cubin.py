@@ -23,7 +23,8 @@ PTX = """.version 8.0
 .visible .entry example(.param .u64 a, .param .u64 n)
 {{
   .reg .u64 %rd<4>; .reg .u32 %r<3>;
-  ld.param.u64 %rd1, [a]; cvta.to.global.u64 %rd2, %rd1; mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd3, %r1, 4; add.s64 %rd3, %rd2, %rd3;
+  ld.param.u64 %rd1, [a]; cvta.to.global.u64 %rd2, %rd1; mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd3, %r1, 4;
+  add.s64 %rd3, %rd2, %rd3;
   st.global.u32 [%rd3], %r1; ret;
 }}
 """
@@ -54,7 +55,8 @@ SHARED = """.version 8.0
 .extern .shared .align 1024 .b8 memory[];
 .visible .entry example(.param .u64 a) {{
   .reg .u64 %rd<3>; .reg .u32 %r<5>;
-  ld.param.u64 %rd1, [a]; mov.u32 %r1, memory; mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2; add.u32 %r3, %r3, %r1; st.shared.u32 [%r3], %r2;
+  ld.param.u64 %rd1, [a]; mov.u32 %r1, memory; mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2; add.u32 %r3, %r3, %r1;
+  st.shared.u32 [%r3], %r2;
   bar.sync 0; ld.shared.u32 %r4, [%r3+64]; st.global.u32 [%rd1], %r4; ret;
 }}
 """

@@ -30,7 +30,10 @@ SAME, DRAWN = 20000, 24000        # counts of instructions, at least
 MOST_EXEMPT = 0.05                # of those drawn; 2 to 4 % are
 
 def exemption(arch: str, inst: MInst, ours: str, text: str) -> str | None:
-  """Return the reason why a different text is no error, or None. text: "" if the disassembler refuses the instruction."""
+  """Return the reason why a different text is no error, or None.
+
+  text: that of the disassembler, "" if it refuses the instruction.
+  """
   if not text:
     return ("ATOMG has not all types with all operations" if inst.row.name == "ATOMG" and arch in ("sm_80", "sm_89")
             else None)

@@ -29,10 +29,10 @@ def test_every_macro_is_an_instruction(arch: str) -> None:
     assert pieces(arch, name, kinds), name
 
 def test_forms() -> None:
-  assert texts("add32", r(0), r(1), r(2)) == ["IADD3 R0, R1, R2, RZ"] and texts("add32", r(0), r(1),
-                                                                                0xfffffffb) == ["IADD3 R0, R1, -0x5, RZ"]
-  assert texts("mul_f32", r(0), r(1), 0x3fc00000) == ["FMUL R0, R1, 1.5"] and texts("add32", r(0), r(1),
-                                                                                    regs.RZ) == ["IADD3 R0, R1, RZ, RZ"]
+  assert texts("add32", r(0), r(1), r(2)) == ["IADD3 R0, R1, R2, RZ"]
+  assert texts("add32", r(0), r(1), 0xfffffffb) == ["IADD3 R0, R1, -0x5, RZ"]
+  assert texts("mul_f32", r(0), r(1), 0x3fc00000) == ["FMUL R0, R1, 1.5"]
+  assert texts("add32", r(0), r(1), regs.RZ) == ["IADD3 R0, R1, RZ, RZ"]
   assert (pieces("sm_90", "add32", (Kind(regs.R[1]), None, Kind(regs.R[1]))) is None
           and make("sm_90", "add32", [r(0), 5, r(1)]) is None)
   assert texts("max_u32", r(0), r(1), r(2), arch="sm_80") == ["IMNMX.U32 R0, R1, R2, !PT"]

@@ -172,8 +172,8 @@ COLUMNS = tuple(range(8, 257, 8))
 BYTE_COLUMNS = dict(zip((*range(0, 7, 3), *range(9, 52, 3)), (8, 16, 24, *range(32, 257, 16))))
 TEXT += "".join(f"{name:<7} 53-57  {' '.join(f'64x{n}x{depth}*{n // share}' for n in COLUMNS)}\n"
                 for name, depth, share in (("gmma16", 16, 2), ("gmma16h", 16, 4), ("gmma8", 8, 2), ("gmma32", 32, 2)))
-TEXT += (f"gmmai   53-58  "
-         f"{' '.join(f'64x{BYTE_COLUMNS[i]}x32*{BYTE_COLUMNS[i] // 2}' if i in BYTE_COLUMNS else '?' for i in range(52))}\n")
+_BYTE_WORDS = [f"64x{BYTE_COLUMNS[i]}x32*{BYTE_COLUMNS[i] // 2}" if i in BYTE_COLUMNS else "?" for i in range(52)]
+TEXT += f"gmmai   53-58  {' '.join(_BYTE_WORDS)}\n"
 
 class Enumeration(NamedTuple):
   """A modifier.
