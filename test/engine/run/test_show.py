@@ -30,7 +30,10 @@ def test_line_of_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
   step: Any = SimpleNamespace(runner=runner, grid=64, variables=())
   show.show_launch(step, 1e-3)
   show.show_launch(step, 1e-3)
-  first, second = capsys.readouterr().out.splitlines()
+  *legend, first, second = capsys.readouterr().out.splitlines()
+  assert not legend or legend == [show.LEGEND], "once in a process"
+  assert len(show.LEGEND) == len(first) and show.LEGEND.index("|") == BAR
+  assert show.LEGEND.index("kernel") == first.index("r_64") and show.LEGEND.index(" time") + 5 == first.index(" ms") + 3
   assert first == ("*** CPU         0 r_64                         grid      64    1.00 ms    2.00 GFLOP/s    4.00 "
                    "GB/s  "
                    "|    1.00 ms    2.00 MFLOP    4.00 MB")
@@ -41,7 +44,7 @@ def test_line_of_a_copy(capsys: pytest.CaptureFixture[str]) -> None:
   GlobalCounters.reset()
   destination, source = SimpleNamespace(device="CPU"), SimpleNamespace(device="PYTHON", nbytes=1000)
   show.show_copy(destination, source, 1e-6)  # type: ignore[arg-type]
-  line = capsys.readouterr().out.rstrip()
+  line = capsys.readouterr().out.splitlines()[-1]
   assert "copy from PYTHON" in line and "1.00 GB/s" in line and line.index("|") == BAR
 
 def test_kernels_as_expressions() -> None:

@@ -16,6 +16,7 @@ from tinyhw.device import Device
 from tinyhw.dtype import dtypes
 from tinyhw.helpers import GlobalCounters, colored
 from tinyhw.isa import LISTERS
+from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import KernelInfo, UOp, sint
 from tinyhw.uop.text import render, show
@@ -69,7 +70,16 @@ def show_copy(destination: Buffer, source: Buffer, seconds: float) -> None:
   _line(destination.device, f"copy from {source.device}", f"{'':12}", seconds,
         f"{'':15} {amount(source.nbytes / seconds, 'B/s')}")
 
+LEGEND = (f"    {'device':7s}   no. {'kernel':{NAME_COLUMNS}s} {'work items':>12s} {'time':>10s} {'operations':>15s} "
+          f"{'memory':>12s}  | {'all time':>10s} {'operations':>13s} {'memory':>10s}")
+
+@once
+def _legend() -> None:
+  """Print the meaning of the columns, before the first line of a process."""
+  out(on_terminal(LEGEND, "BLACK"))
+
 def _line(device: str, name: str, grid: str, seconds: float, speed: str) -> None:
+  _legend()
   GlobalCounters.time_sum_s += seconds
   color = "yellow"
   if seconds >= SLOW_SECONDS: color = "red"
