@@ -1,4 +1,4 @@
-"""The damages of AMD's kernels, and runs of their mutants: for test/emulator/formats/mutations.py.
+"""The damages of AMD's kernels, and runs of their mutants: for test/emulator/mutations.py.
 
 Branches are assembled again. The oracle is rules.py.
 """

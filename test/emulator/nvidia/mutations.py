@@ -1,4 +1,4 @@
-"""The damages of NVIDIA's kernels, and runs of their mutants: for test/emulator/formats/mutations.py.
+"""The damages of NVIDIA's kernels, and runs of their mutants: for test/emulator/mutations.py.
 
 The oracle is rules.py.
 """
