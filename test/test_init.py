@@ -51,7 +51,8 @@ LOADED = {
 def test_what_is_loaded(program):
   root = str(Path(__file__).resolve().parents[1])
   asked = f"import os, importlib, sys; sys.path.insert(0, {root!r}); before = set(sys.modules); {program}; " \
-          "print(*[name for name in set(sys.modules) - before if not (file := getattr(sys.modules[name], '__file__', '')) or os.path.getsize(file)])"
+          "files = {name: getattr(sys.modules[name], '__file__', '') for name in set(sys.modules) - before}; " \
+          "print(*[name for name, file in files.items() if not file or os.path.getsize(file)])"
   done = subprocess.run([sys.executable, "-I", "-S", "-c", asked], env={**os.environ, "CACHE": "0"},
                         capture_output=True, text=True, check=True)
   loaded = done.stdout.split()

@@ -154,8 +154,10 @@ GUARDED = {
   "drivers/amd/kfd.py: found = _connections[id(box)] = Kfd(box)": "a connection opens files, so none is made in vain: "
   "Device._lock is held",
   "drivers/nvidia/rm.py: found = _connections[key] = Connection(box)": "the same",
-  "tinyhw/engine/schedule/schedule.py: made = _schedules[canonical.roots] = make_schedule(canonical.roots)": "engine.lock is held",
-  "tinyhw/uop/evaluate/execute.py: kernel.together[store] = groups.setdefault(ranges_of_store(store), [])": "a kernel that is being made",
+  "tinyhw/engine/schedule/schedule.py: made = _schedules[canonical.roots] = make_schedule(canonical.roots)":
+  "engine.lock is held",
+  "tinyhw/uop/evaluate/execute.py: kernel.together[store] = groups.setdefault(ranges_of_store(store), [])":
+  "a kernel that is being made",
 }
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -40,8 +40,8 @@ def test_from_data_with_a_type():
                                                                            dtype=dtypes.int8).tolist() == [1, -1]
   assert Tensor(np.array([300, -1]), dtype=dtypes.uint8).tolist() == [44, 255]
   assert Tensor([0.1, 3.0], dtype=dtypes.bfloat16).tolist() == [0.10009765625, 3.0]
-  assert Tensor(np.arange(3), dtype=dtypes.float32).tolist() == [0.0, 1.0, 2.0] and Tensor([1.0, 500.0], dtype=dtypes.fp8e5m2).tolist() == [1.0,
-    512.0]
+  assert Tensor(np.arange(3), dtype=dtypes.float32).tolist() == [0.0, 1.0, 2.0]
+  assert Tensor([1.0, 500.0], dtype=dtypes.fp8e5m2).tolist() == [1.0, 512.0]
   assert (Tensor(array.array("i", [1, 2]), dtype=dtypes.float32).tolist() == [1.0, 2.0]
           and Tensor(bytes(8), dtype="float32").shape == (2,))
   assert Tensor(5, dtype=dtypes.float32).item() == 5.0 and Tensor(2.0, dtype="int32").dtype is dtypes.int32

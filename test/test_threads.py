@@ -200,7 +200,8 @@ import tinyhw
 from tinyhw import Tensor
 begun = threading.Event()
 class Slow(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-  def find_spec(self, name, path, target=None): return importlib.util.spec_from_loader(name, self) if name == "tinyhw.slow" else None
+  def find_spec(self, name, path, target=None):
+    return importlib.util.spec_from_loader(name, self) if name == "tinyhw.slow" else None
   def create_module(self, spec): return None
   def exec_module(self, module):
     begun.set()

@@ -35,7 +35,7 @@ class _Beside:
     if path != _PLACE: raise ImportError(f"{path} is not the place of {' and '.join(_BESIDE)}")
 
   def find_spec(self, name: str, target: Any = None) -> Any:
-    import importlib.machinery as machinery
+    import importlib.machinery as machinery  # hidden: takes time, and only an installed clone needs it
     return (machinery.PathFinder.find_spec(name, [_ROOT], target) if name in [f"{__name__}.{part}" for part in _BESIDE]
             else None)
 

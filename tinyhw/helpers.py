@@ -28,7 +28,7 @@ from tinyhw.files.storage import (cache_dir as cache_dir, diskcache as diskcache
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers
 if TYPE_CHECKING:
-  import ctypes
+  import ctypes  # hidden: see the head of this file
   from collections.abc import Callable, Iterable, Mapping, Sequence
   from types import TracebackType
   from typing import Any, TypeVar
@@ -200,7 +200,8 @@ def colored(st: str, color: str | None, background: bool = False) -> str:
   """st in a color, for a terminal; an upper-case name is the bright one; None changes nothing."""
   if color is None: return st
   if color.lower() not in _COLORS: raise ArgumentError(f"no color is named {color!r}; use one of {', '.join(_COLORS)}")
-  return f"\033[{30 + _COLORS.index(color.lower()) + (60 if color.isupper() else 0) + (10 if background else 0)}m{st}\033[0m"
+  code = 30 + _COLORS.index(color.lower()) + (60 if color.isupper() else 0) + (10 if background else 0)
+  return f"\033[{code}m{st}\033[0m"
 
 def _skip_escape(s: str, i: int) -> int:
   """The index after the escape sequence (ESC [ ... letter) at i; i where there is none."""
@@ -273,26 +274,26 @@ def time_to_str(t: float, w: int = 8) -> str:
 def temp(x: str, append_user: bool = False) -> str:
   """The path of a file named x in the temporary folder. append_user: with the user's name, where users share the
   folder."""
-  import getpass
-  import tempfile
+  import getpass  # hidden: see the head of this file
+  import tempfile  # hidden: see the head of this file
   return os.path.join(tempfile.gettempdir(), f"{x}.{getpass.getuser()}" if append_user else x).replace(os.sep, "/")
 
 # **** memory views ****
 
 def to_mv(ptr: int, sz: int) -> memoryview:
   """sz bytes of memory at an address, without a copy. The caller keeps the memory alive."""
-  import ctypes
+  import ctypes  # hidden: see the head of this file
   return memoryview((ctypes.c_uint8 * sz).from_address(ptr)).cast("B")
 
 def from_mv(mv: memoryview, to_type: type[Any] | None = None) -> ctypes.Array[Any]:
   """The memory of a writable view as a ctypes array of to_type (default: c_char), without a copy."""
-  import ctypes
+  import ctypes  # hidden: see the head of this file
   kind = to_type or ctypes.c_char
   return (kind * (mv.nbytes // ctypes.sizeof(kind))).from_buffer(mv)
 
 def mv_address(mv: memoryview) -> int:
   """The address of a writable view's first byte."""
-  import ctypes
+  import ctypes  # hidden: see the head of this file
   return ctypes.addressof((ctypes.c_char * mv.nbytes).from_buffer(mv))
 
 # **** time and counters ****
@@ -373,7 +374,7 @@ class Profiling(Wrapper):
   def fresh(self) -> Profiling: return Profiling(self.enabled, self.sort, self.frac, self.fn, self.ts)
 
   def __enter__(self) -> Profiling:
-    import cProfile
+    import cProfile  # hidden: see the head of this file
     self.profile = cProfile.Profile(time.perf_counter_ns, 1e-6 * self.ts)  # pstats prints timer ticks times this unit
     if self.enabled: self.profile.enable()
     return self
@@ -382,7 +383,7 @@ class Profiling(Wrapper):
                traceback: TracebackType | None) -> None:
     self.profile.disable()
     if not self.enabled: return
-    import pstats
+    import pstats  # hidden: see the head of this file
     if self.fn: self.profile.dump_stats(self.fn)
     pstats.Stats(self.profile).strip_dirs().sort_stats(self.sort).print_stats(self.frac)
 

@@ -68,8 +68,9 @@ def test_equal_numbers_and_texts_of_one_type_are_no_change(before: Any, after: A
 
 def test_the_message_says_where_what_and_what_to_do() -> None:
   box = Box(value=1.5)
-  assert "box.value was 1.5 when the function was captured, and is 2.5 now; a replay would use the old one: pass it as an argument" in changed(
-    lambda: box.value, lambda: setattr(box, "value", 2.5))
+  message = changed(lambda: box.value, lambda: setattr(box, "value", 2.5))
+  assert ("box.value was 1.5 when the function was captured, and is 2.5 now; a replay would use the old one: "
+          "pass it as an argument") in message
 
 def test_methods_callable_objects_and_decorated_functions_are_followed() -> None:
   gets: list[Callable[[Box], Any]] = [lambda box: box.read, lambda box: box,

@@ -154,8 +154,10 @@ def test_the_timeline_is_hovered_and_clicked(page: Page) -> None:
   assert page.count(".sums tbody tr") == len(rows)
   page.window.run("[...document.querySelectorAll('#bar button')].find(b => b.textContent === 'last run').click()")
   x, y = page.window.run("""const lane = timeline.lanes.find(l => l.rows.flat().some(e => e.details.kernel >= 0));
-    const e = lane.rows.flat().filter(e => e.details.kernel >= 0 && e.start >= timeline.from).sort((a, b) => b.length - a.length)[0];
-    const box = document.getElementById('canvas').getBoundingClientRect(), depth = lane.rows.findIndex(row => row.includes(e));
+    const kernels = lane.rows.flat().filter(e => e.details.kernel >= 0 && e.start >= timeline.from);
+    const e = kernels.sort((a, b) => b.length - a.length)[0];
+    const box = document.getElementById('canvas').getBoundingClientRect();
+    const depth = lane.rows.findIndex(row => row.includes(e));
     const share = (e.start + e.length / 2 - timeline.from) / (timeline.to - timeline.from);
     return [box.x + 118 + share * (box.width - 118), box.y + lane.top + 3 + depth * 18 + 7];""")
   page.window.point(int(x), int(y))

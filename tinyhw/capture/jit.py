@@ -156,7 +156,7 @@ class TinyJit(Generic[P, R]):
 
   def __deepcopy__(self, memo: dict[int, Any]) -> Any:
     if isinstance(self.fxn, Named):    # there is no function to capture again
-      from tinyhw.capture.pickle import restored, saved
+      from tinyhw.capture.pickle import restored, saved  # hidden: few programs copy one
       return TinyJit(self.fxn) if self.captured is None else restored(copy.deepcopy(saved(self), memo))
     made = copy.deepcopy(self.fxn, memo)
     return getattr(made.__self__, made.__name__) if self._bound and isinstance(made,

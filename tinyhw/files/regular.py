@@ -108,7 +108,7 @@ def final_name(name: str) -> str | None:
 
 def _lock(file: int, wait: bool) -> bool | None:
   """Lock an open file until it is closed. Return False if another process has the lock, None if there are no locks."""
-  try: import fcntl
+  try: import fcntl  # hidden: Windows has none
   except ImportError: return None
   try: fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
   except BlockingIOError: return False
@@ -139,7 +139,7 @@ def remove_abandoned(folder: str, final: str | None = None) -> None:
     try:
       if not entry.is_dir(follow_symlinks=False): _remove_file(entry.path)
       elif _is_old(entry.stat(follow_symlinks=False)):
-        import shutil
+        import shutil  # hidden: rarely needed
         shutil.rmtree(entry.path, ignore_errors=True)
     except OSError: pass  # another process was faster, or another user owns it
 

@@ -27,7 +27,7 @@ from tinyhw.progress import tqdm
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers
 if TYPE_CHECKING:
-  import pathlib
+  import pathlib  # hidden: see the head of this file
   from collections.abc import Callable, Mapping
   from typing import Any, BinaryIO, ParamSpec, TypeVar
   Key = dict[str, Any] | str | int | bytes
@@ -63,7 +63,7 @@ def cache_dir() -> str:
 # **** the disk cache ****
 
 def _digest(*parts: bytes | memoryview) -> bytes:
-  import hashlib
+  import hashlib  # hidden: see the head of this file
   digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
   for part in parts: digest.update(part)
   return digest.digest()
@@ -101,7 +101,7 @@ def _lookup(table: str, key: Key) -> Any:
   if head != _FORMAT + _digest(rest): return _ABSENT
   start = _LENGTH_BYTES + len(full)
   if rest[:start] != len(full).to_bytes(_LENGTH_BYTES, "little") + full: return _ABSENT
-  import pickle
+  import pickle  # hidden: see the head of this file
   try: return pickle.loads(rest[start:])
   # A class that has changed since may raise anything. The value is computed again.
   except Exception: return _ABSENT  # noqa: BLE001
@@ -114,8 +114,8 @@ def diskcache_get(table: str, key: Key) -> Any:
 def diskcache_put(table: str, key: Key, val: R, prepickled: bool = False) -> R:
   """Store a value and return it. prepickled: val is the bytes of a pickle already."""
   if not CACHE: return val
-  import pickle
-  from tinyhw.files.cache import written
+  import pickle  # hidden: see the head of this file
+  from tinyhw.files.cache import written  # hidden: only writers need it
   full = _full_key(table, key)
   payload: Any = val if prepickled else pickle.dumps(val, protocol=4)
   length = len(full).to_bytes(_LENGTH_BYTES, "little")
@@ -136,7 +136,7 @@ def _clean(folder: str) -> None:
 
 def diskcache_clear() -> None:
   """Remove every stored value. Downloads stay."""
-  import shutil
+  import shutil  # hidden: see the head of this file
   shutil.rmtree(values_folder(), ignore_errors=True)
 
 def _code_of(code: Any) -> Any:
@@ -156,7 +156,7 @@ def diskcache(func: Callable[P, R]) -> Callable[P, R]:
 
   @functools.wraps(func)
   def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-    import pickle
+    import pickle  # hidden: see the head of this file
     key = pickle.dumps((code, args, sorted(kwargs.items())), protocol=4)
     found = _lookup(table, key)
     if found is _ABSENT: return diskcache_put(table, key, func(*args, **kwargs))
@@ -167,7 +167,7 @@ def diskcache(func: Callable[P, R]) -> Callable[P, R]:
 # **** downloads ****
 
 def _sha256(path: str) -> str:
-  import hashlib
+  import hashlib  # hidden: see the head of this file
   digest = hashlib.sha256()
   with open_regular(path) as file:
     while block := file.read(1 << 20): digest.update(block)
@@ -178,9 +178,9 @@ def _download(url: str, file: BinaryIO, headers: Mapping[str, str], sha256: str 
 
   Raises FetchError.
   """
-  import hashlib
-  import http.client
-  import urllib.request
+  import hashlib  # hidden: see the head of this file
+  import http.client  # hidden: see the head of this file
+  import urllib.request  # hidden: see the head of this file
   try:
     request = urllib.request.Request(url, headers={"User-Agent": "tinyhw", **headers})
     digest, most = None if sha256 is None else hashlib.sha256(), _MOST_DOWNLOAD if limit is None else limit
@@ -230,7 +230,7 @@ def _download_folder(subdir: str | None, file: str) -> str:
 
   Raises FetchError if others could replace a file there.
   """
-  import tempfile
+  import tempfile  # hidden: see the head of this file
   user = os.getuid() if hasattr(os, "getuid") else 0
   parts = ["downloads", *[part for part in (subdir or "").split("/") if part not in ("", ".")]]
   if ".." in parts:
@@ -245,7 +245,7 @@ def _download_folder(subdir: str | None, file: str) -> str:
 
 def _target(url: str, name: str | None, subdir: str | None, headers: Mapping[str, str], suffix: str) -> str:
   """Return the path of a download for which the user gave none."""
-  import hashlib
+  import hashlib  # hidden: see the head of this file
   varied = hashlib.md5(repr(sorted(headers.items())).encode(), usedforsecurity=False).hexdigest()[:8] if headers else ""
   file = (name or hashlib.md5(url.encode(), usedforsecurity=False).hexdigest()) + varied + suffix
   return os.path.join(_download_folder(subdir, file), file)
@@ -273,8 +273,8 @@ def fetch(url: str, name: pathlib.Path | str | None = None, subdir: str | None =
   limit: the maximum bytes of the download, and of its unpacked contents. None: 64 GB for the download; for the contents
   64 MB and 20 for each byte of it. Raises FetchError beyond.
   """
-  import pathlib
-  import shutil
+  import pathlib  # hidden: see the head of this file
+  import shutil  # hidden: see the head of this file
   if url.startswith(("/", ".")): return pathlib.Path(url)
   if allow_caching is None: allow_caching = not DISABLE_HTTP_CACHE
   if isinstance(name, pathlib.Path) or name is not None and "/" in name: path, chosen = os.path.abspath(name), True
@@ -285,15 +285,15 @@ def fetch(url: str, name: pathlib.Path | str | None = None, subdir: str | None =
   folder = path + ".extracted"
   if fresh: shutil.rmtree(folder, ignore_errors=True)
   if not os.path.isdir(folder):
-    from tinyhw.files.unpack import unpack_archive
+    from tinyhw.files.unpack import unpack_archive  # hidden: only archives need it
     unpack_archive(path, folder, limit)
   return pathlib.Path(folder)
 
 def _fetch(url: str, path: str, chosen: bool, headers: Mapping[str, str], gunzip: bool, sha256: str | None,
            limit: int | None) -> None:
   """Download to a path, whole or not at all. Raises FetchError."""
-  import tempfile
-  from tinyhw.files.unpack import unpack_file
+  import tempfile  # hidden: see the head of this file
+  from tinyhw.files.unpack import unpack_file  # hidden: only packed files need it
   try:
     if not chosen: _clean(os.path.dirname(path))
     with atomic_file(path, durable=True, private=not chosen) as file:

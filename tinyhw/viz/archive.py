@@ -98,8 +98,8 @@ def folder() -> str: return os.path.join(cache_dir(), "viz")
 
 def new_path(program: str) -> str:
   """Return the default path of a program's recording."""
-  return os.path.join(folder(),
-                      f"{time.strftime('%Y%m%d-%H%M%S')}-{re.sub(r'[^A-Za-z0-9_.-]', '_', program)}-{os.getpid()}{SUFFIX}")
+  name = re.sub(r"[^A-Za-z0-9_.-]", "_", program)
+  return os.path.join(folder(), f"{time.strftime('%Y%m%d-%H%M%S')}-{name}-{os.getpid()}{SUFFIX}")
 
 def latest() -> str:
   """Return the newest recording in CACHEDIR. Raises MissingFileError."""

@@ -26,7 +26,8 @@ from tinyhw.codegen.kernel import estimate
 from tinyhw.engine.run.compile import backend
 from tinyhw.uop import program
 backend(sys.argv[1])
-print(*[m.__file__ for name, m in sys.modules.items() if name.startswith("tinyhw") and getattr(m, "__file__", None)], sep="\\n")
+loaded = [m for name, m in sys.modules.items() if name.startswith("tinyhw")]
+print(*[m.__file__ for m in loaded if getattr(m, "__file__", None)], sep="\\n")
 """
 
 def environment(**more: str) -> dict[str, str]: return {**os.environ, "PYTHONPATH": str(ROOT), "DEV": "CPU", **more}

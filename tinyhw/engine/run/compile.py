@@ -137,9 +137,9 @@ def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
 
 def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   from tinyhw.codegen.kernel.estimate import estimate  # hidden: codegen is loaded when something is compiled
-  from tinyhw.codegen.optimize import optimize
-  from tinyhw.codegen.passes import check_dump, lower
-  if DEBUG >= 3 or VIZ: from tinyhw.engine.run import show
+  from tinyhw.codegen.optimize import optimize  # hidden: as above
+  from tinyhw.codegen.passes import check_dump, lower  # hidden: as above
+  if DEBUG >= 3 or VIZ: from tinyhw.engine.run import show  # hidden: only listings need it
   if SPEC: from tinyhw.uop.verify.verify import verify  # hidden: takes 0.6 ms and only SPEC uses it
   recorder = trace.recorder
   module = backend(arch)

@@ -401,6 +401,6 @@ def _timed(step: Step, batch: list[Launch]) -> list[Launch]:
   (start, end), = opened.submit_timed(batch)
   if trace.recorder is not None: trace.recorder.launched(step, start, end)
   if DEBUG >= 2:
-    from tinyhw.engine.run.show import show_launch
+    from tinyhw.engine.run.show import show_launch  # hidden: it loads half of codegen
     show_launch(step, (end - start) * 1e-9)
   return []
