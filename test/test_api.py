@@ -1,5 +1,5 @@
-"""The documented API by name: every name of support/api_names.txt is there, with its parameters in that order, and the
-state dict keys are those."""
+"""The documented API by name: every name of support/api_names.txt exists, with its parameters in order, and state dict
+keys agree."""
 from __future__ import annotations
 import importlib
 import inspect
@@ -24,7 +24,7 @@ def undeclared_variable() -> ContextVar[int]:
   return found
 
 class Name(NamedTuple):
-  """owner: a module, or a class of one. parameters: None where the name is not called."""
+  """owner: a module, or a class of one. parameters: None if the name is not called."""
   owner: str
   name: str
   parameters: tuple[str, ...] | None
@@ -32,7 +32,7 @@ class Name(NamedTuple):
   def __str__(self) -> str: return f"{self.owner}.{self.name}"
 
 def sections() -> dict[str, list[str]]:
-  """The lines under each heading of the list."""
+  """Return the lines under each heading of the list."""
   found: dict[str, list[str]] = {}
   lines = Path(__file__).with_name("support").joinpath("api_names.txt").read_text(encoding="utf-8").splitlines()
   for line in lines[1:]:
@@ -65,7 +65,7 @@ OBJECTS: dict[str, Any] = {
 }
 
 def find(path: str) -> Any:
-  """A module, or what one has. Raises AttributeError, ImportError."""
+  """Return a module, or a member of one. Raises AttributeError, ImportError."""
   try: return importlib.import_module(path)
   except ImportError:
     module, _, name = path.rpartition(".")
@@ -77,8 +77,10 @@ def owner_of(name: Name) -> Any:
   return OBJECTS[name.owner]() if not hasattr(found, name.name) and name.owner in OBJECTS else found
 
 def wrong_parameters(call: Any, wanted: tuple[str, ...]) -> str:
-  """What keeps a call from taking these, in this order. *args and **kwargs may be spelled out, more parameters may
-  follow."""
+  """Return the reason why a call cannot take these parameters in this order.
+
+  *args and **kwargs may be spelled out, more parameters may follow.
+  """
   stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
   given = [stars.get(p.kind, "") + name for name, p in inspect.signature(call).parameters.items() if name != "self"]
   plain = [w for w in wanted if not w.startswith("*")]
@@ -136,7 +138,7 @@ def test_state_dict_keys(line: str) -> None:
   assert sorted(get_state_dict(made)) == sorted(keys.split())
 
 def test_kernels_and_expressions() -> None:
-  """The level below tensors, by what users write."""
+  """The level below tensors, by the names that users write."""
   from tinyhw.codegen.transform.tiling import Opt, OptOps
   from tinyhw.uop.enums import AxisType, Ops
   from tinyhw.uop.ops import KernelInfo

@@ -22,7 +22,7 @@ NUMPY = {d: np.dtype(d.fmt) for d in dtypes.ints + (dtypes.float16, dtypes.float
 def same(a: object, b: object) -> bool: return a == b or (a != a and b != b)
 
 def numbers(d: DType) -> st.SearchStrategy:
-  """Values of a type, extreme ones often."""
+  """Values of a type, often extreme ones."""
   if d is dtypes.bool: return st.booleans()
   if dtypes.is_int(d):
     return st.integers(d.min, d.max) | st.sampled_from([0, 1, d.min, d.max]) | st.integers(max(d.min, -9), 9)
@@ -130,7 +130,7 @@ def test_casts_agree_with_numpy_where_it_defines_them(source: DType, target: DTy
 
 @pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.bfloat16, *dtypes.fp8s), ids=str)
 def test_float64_rounds_once(dtype: DType) -> None:
-  """Beside the middle of two codes, by less than float32 can tell."""
+  """Next to the middle of two codes, at a distance below the resolution of float32."""
   decode, encode = CODED[dtype]
   for code in (1, 2, 9, 60, 61, 100):
     low, high = decode(code), decode(code + 1)

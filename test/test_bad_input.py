@@ -1,6 +1,8 @@
-"""Every method called with what it does not want: wrong kinds, shapes, types and values. It may work, or raise one of
-tinyhw's errors with a message, or Python's own about the arguments of a call; never an error from deep inside, and
-never for long."""
+"""Every method called with wrong kinds, shapes, types and values.
+
+It may work, or raise one of tinyhw's errors with a message, or Python's own about the arguments of a call. It never
+raises an error from deep inside, and never takes long.
+"""
 from __future__ import annotations
 from collections.abc import Callable
 import inspect
@@ -44,7 +46,7 @@ def argument(choices: random.Random) -> Any:
   return choices.choice(makers)()
 
 def arguments(choices: random.Random, function: Any) -> tuple[list[Any], dict[str, Any]]:
-  """Something for each parameter that has to be given, and for some of the others."""
+  """Return a value for each required parameter, and for some of the others."""
   given: list[Any] = []
   named: dict[str, Any] = {}
   for p in inspect.signature(function).parameters.values():
@@ -66,7 +68,7 @@ def compute(found: Any, name: str) -> None:
       x.realize()
 
 def is_about_the_call(error: TypeError) -> bool:
-  """Is this what Python says where arguments do not fit a function's parameters?"""
+  """Is this Python's message for arguments that do not fit a function's parameters?"""
   return any(words in str(error) for words in ("unexpected keyword argument", "required positional argument",
                                                "required keyword-only argument",
                                                "positional arguments but", "positional argument but",

@@ -1,10 +1,9 @@
-"""No constant makes cost jump: one element more is at most 10 % more counted work, or a step that
+"""No constant makes cost jump: one more element is at most 10 % more counted work, or a step that
 test/support/cliffs.py explains.
 
-Sizes from 16 on, around each limit in the tables of docs/design/ and around other sizes at which something is chosen.
-What is counted (test/support/work.py) is what Programs execute on AVX2 and AVX-512, kernels and bytes, each by what it
-costs, so nothing here depends on the machine. test/campaigns/cliffs.py sweeps all
-sizes.
+Sizes go from 16 on, around each limit in the tables of docs/design/, and around other thresholds. Counts
+(test/support/work.py) cover the instructions of Programs on AVX2 and AVX-512, kernels and bytes, each weighted by its
+cost. So nothing here depends on the machine. test/campaigns/cliffs.py sweeps all sizes.
 """
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ def test_a_convolution_to_one_channel_is_no_more_work_than_to_eight(arch: str, w
 @pytest.mark.parametrize("kernel, stride", ((3, 2), (4, 2), (3, 3), (1, 2), (2, 2), (5, 2)))
 def test_the_image_gradient_of_a_strided_convolution_multiplies_no_zeros_between_windows(arch: str, kernel: int,
                                                                                          stride: int) -> None:
-  """Work by the products that there are: it was stride**2 times as many, 4 to 10.
+  """Work relative to the necessary products: it was once stride**2 times as much, 4 to 10.
 
   Phases with fewer elements of a kernel have some zeros.
   """
@@ -52,7 +51,7 @@ def test_the_image_gradient_of_a_strided_convolution_multiplies_no_zeros_between
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("width, most", ((7, 26), (14, 15), (28, 9), (64, 9), (256, 9)))
 def test_depthwise_convolutions_and_gradients_have_lanes(arch: str, width: int, most: float) -> None:
-  """For each product and each of eight lanes so many steps at most; one element at a time it was more than 140."""
+  """An upper bound of steps per product and per eight lanes. One element at a time took more than 140."""
   y = conv(32, 32, width, groups=32)[2]
   products = 9 * int(y.numel()) / 8
   assert work_of([y], arch).instructions < most * products
@@ -75,7 +74,7 @@ def test_a_row_that_registers_do_not_hold_computes_its_exponentials_once() -> No
 @pytest.mark.parametrize("arch, n, most", (("x86_64:avx2", 17, 45_000), ("x86_64:avx512", 17, 30_000),
                                            ("x86_64:avx512", 33, 40_000)))
 def test_a_tile_covers_a_whole_range_that_is_no_multiple_of_registers(arch: str, n: int, most: int) -> None:
-  """Each of its registers was a loop of its own, which loaded the other factor again: 59,160, 35,632, 53,496
+  """Each of its registers was once a loop of its own, which loaded the other operand again: 59,160, 35,632, 53,496
   instructions."""
   assert work_of(FAMILIES["matmul n"][0](n), arch).instructions < most
 
@@ -95,13 +94,13 @@ def test_scalar_work_is_counted_as_more_instructions() -> None:
                                                 ("attention", "x86_64:avx2", 190_000),
                                                 ("attention", "x86_64:avx512", 105_000)))
 def test_sums_of_few_terms_have_lanes_along_their_results(family: str, arch: str, most: int) -> None:
-  """To fold the lanes of each result takes more than the sum does: for 32 terms it was 64,000, 45,000, 250,000 and
-  165,000 instructions."""
+  """Folding the lanes of each result costs more than the sum. For 32 terms it was 64,000, 45,000, 250,000 and 165,000
+  instructions."""
   assert work_of(FAMILIES[family][0](32), arch).instructions < most
 
 @pytest.mark.parametrize("family", ("cat", "stack"))
 def test_many_parts_are_joined_in_groups(family: str) -> None:
-  """Four times as many parts were 16 times as much work. Now it grows with n * sqrt(n)."""
+  """Four times as many parts once took 16 times as much work. Now it grows with n * sqrt(n)."""
   few, many = (work_of(FAMILIES[family][0](n), "x86_64:avx2") for n in (16, 64))
   assert (many.operations < 8 * few.operations and many.instructions < 8 * few.instructions
           and many.bytes < 4.2 * few.bytes)

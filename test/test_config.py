@@ -40,7 +40,7 @@ def test_getenv_refuses_text_for_a_number(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("environment, value",
                          [({}, "all"), ({"CUDA_VISIBLE_DEVICES": ""}, ""), ({"CUDA_VISIBLE_DEVICES": "1"}, "1")])
 def test_an_empty_text_is_a_value_where_the_variable_says_so(environment: dict[str, str], value: str) -> None:
-  """CUDA's programs use all GPUs where this variable is not set, and none where it is empty."""
+  """CUDA programs use all GPUs if this variable is not set, and none if it is empty."""
   program = "from tinyhw.config import CUDA_VISIBLE_DEVICES; print(repr(CUDA_VISIBLE_DEVICES))"
   done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True)
   assert done.stdout == f"ContextVar(CUDA_VISIBLE_DEVICES={value!r})\n", done.stderr

@@ -178,7 +178,7 @@ def test_debug_names_what_opened(fake: types.ModuleType, capsys: pytest.CaptureF
 # **** what a driver provides ****
 
 def test_a_device_of_parts() -> None:
-  """Without a subclass: what it takes, what makes a program of Code, and what records launches."""
+  """Without a subclass: its renderers, the function that makes programs of Code, and the one that records launches."""
   seen: list[Any] = []
   def load(code: str) -> Any:
     return lambda buffers, variables, first, last: seen.append((code, buffers, tuple(variables), first, last))

@@ -44,7 +44,7 @@ def test_plain_allocators_keep_nothing() -> None:
   with pytest.raises(DeviceError, match="freed twice"): allocator.free(found)
 
 def test_finalizers_wait_for_no_lock() -> None:
-  """They may run under a lock that the one who holds the allocator's is waiting for."""
+  """They may run under a lock for which the holder of the allocator's lock is waiting."""
   allocator = FakeAllocator("FAKE", limit=1000)
   first, second = allocator.alloc(600), allocator.alloc(300)
   held, go_on = threading.Event(), threading.Event()

@@ -25,7 +25,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
   with on(request.param): yield str(Device.DEFAULT)
 
 def everywhere(f: Callable[[], Any], *names: str) -> list[Any]:
-  """What f gives on each of these devices."""
+  """Return f's result on each of these devices."""
   out = []
   for name in names or (HOME, "PYTHON"):
     with on(name): out.append(f())
@@ -42,7 +42,7 @@ def test_random_programs(name):
   with on(name): equal_to_numpy()
 
 def test_optimised_kernels_are_equal_to_plain_ones():
-  """Where all arithmetic is exact the order of additions does not matter."""
+  """If all arithmetic is exact, the order of additions does not matter."""
   with on(HOME):
     for seed in range(500, 540):
       program = tensor_programs.make(seed, functions=False, inexact=False)
@@ -53,7 +53,7 @@ def test_optimised_kernels_are_equal_to_plain_ones():
 
 @pytest.mark.parametrize("kind", ["bfloat16", "fp8e4m3", "fp8e5m2"])
 def test_types_that_numpy_does_not_have(kind):
-  """Narrow floats are rounded where they are stored, everywhere in the same way."""
+  """Narrow floats are rounded when they are stored, everywhere in the same way."""
   x, y = arrays((37,), (37,), low=-20, high=20)
   def f() -> list[Any]:
     a, b = (Tensor(v).cast(getattr(dtypes, kind)) for v in (x, y))
@@ -178,7 +178,7 @@ def test_replay_across_devices():
       same(f(Tensor(x).realize()), ((x + 1) * 2).sum(), rtol=1e-5)
 
 def test_kernels_are_few(device):
-  """A matmul and what follows it, a softmax, a layernorm: as few kernels as the data flow allows."""
+  """A matmul and its epilogue, a softmax, a layernorm: as few kernels as the data flow allows."""
   a, b, rows = (Tensor(x).realize() for x in arrays((16, 16), (16, 16), (32, 64)))
   for f in (lambda: (a @ b).relu() + 1, lambda: rows.softmax(), lambda: rows.layernorm(),
             lambda: (a * 2).permute(1, 0).reshape(-1)[3:]):

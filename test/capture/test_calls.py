@@ -1,4 +1,4 @@
-"""Calls that ran: which of them are comparable, and what differs."""
+"""Calls that ran: comparable calls, and their differences."""
 from __future__ import annotations
 from collections import Counter
 from typing import Any

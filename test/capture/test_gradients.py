@@ -89,7 +89,7 @@ def test_gradients_that_are_one_tensor_are_told_apart() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_programs_that_share_gradients(seed: int) -> None:
-  """Functions that add to, read, replace and clear gradients, and what happens to these between the calls: as without
+  """Functions add to, read, replace and clear gradients, and so does the code between the calls. Results are as without
   TinyJit, or refused."""
   chance = random.Random(seed)
   w, v = ([Tensor(data, requires_grad=True).realize() for _ in range(2)] for data in ([1.0, 2.0], [3.0, -1.0]))

@@ -1,5 +1,4 @@
-"""TinyJit: what is replayed computes the same, results keep their values while anyone looks at them, and what cannot
-be replayed is refused."""
+"""TinyJit: replays compute the same, results keep their values while in use, and unfaithful captures are refused."""
 from __future__ import annotations
 import copy
 import inspect
@@ -89,7 +88,7 @@ def test_a_function_without_kernels_is_refused() -> None:
   with pytest.raises(JitError, match="ran no kernel"): jit(tensor(1))
 
 def test_values_are_not_read_while_captured() -> None:
-  """The number would be that of the captured call in all later ones, and so would a branch that depends on it."""
+  """All later calls would have the number of the captured call, and take its branches."""
   one = Tensor([1.0, 2.0], device="PYTHON").realize()
   for read in (lambda x: (x * 2).sum().item(), lambda x: x * 2 if x.sum().item() > 5 else x * 3,
                lambda x: x[x > 1.5].realize(),
@@ -100,7 +99,7 @@ def test_values_are_not_read_while_captured() -> None:
     assert (one + 1).tolist() == [2.0, 3.0]
 
 def test_tensors_that_the_function_uses_are_followed() -> None:
-  """An ASSIGN that waits is done first; another buffer was not captured."""
+  """A pending ASSIGN is done first. Another buffer was not captured."""
   w, one = Tensor([1.0, 2.0], device="PYTHON").realize(), Tensor([1.0, 1.0], device="PYTHON").realize()
   jitted = TinyJit(lambda x: (x + w[:1]).realize())
   for _ in range(3): assert jitted(one).tolist() == [2.0, 2.0]
@@ -164,7 +163,7 @@ def test_results_that_were_dropped_are_used_again() -> None:
 
 @pytest.mark.parametrize("device", [HOME, "PYTHON"])
 def test_memory_that_is_looked_at_in_place_is_not_overwritten(device: str) -> None:
-  """A memoryview without a copy, and what is made of it, holds the storage even when no Tensor is left."""
+  """A zero-copy memoryview, and everything made of it, holds the storage even without a Tensor."""
   jit = captured(lambda x: x + 1, tensor(1, 2, 3, 4, device=device))
   views = [jit(tensor(*[float(k)] * 4, device=device))._buffer().as_memoryview(allow_zero_copy=True)[4:].cast("f")
            for k in range(6)]
@@ -421,7 +420,7 @@ def test_a_name_that_was_deleted() -> None:
     jitted(tensor(3.0))
 
 def test_functions_inside_of_the_function_may_use_its_tensors() -> None:
-  """What they close over is of this call, and gone with it."""
+  """Their free variables belong to this call, and are gone with it."""
   @TinyJit
   def f(x: Tensor) -> Tensor:
     y = (x + 1).realize()
@@ -437,7 +436,7 @@ def test_as_python_sees_it() -> None:
   with pytest.raises(AttributeError, match="no attribute 'g'"): _ = TinyJit(f).g
 
 def test_a_function_may_set_the_training_mode_before_it_asks_for_it():
-  """As loops that call an evaluation in between do. What it asks for first has to be what it was."""
+  """Loops that evaluate in between do so. A mode that it reads first must be unchanged."""
   def sets(x):
     Tensor.training = True
     return (x * (2 if Tensor.training else 3)).realize()
@@ -468,7 +467,7 @@ def test_a_step_of_a_loop_that_is_built_once_is_captured() -> None:
     assert jitted(Tensor(values).realize()).tolist() == [(v * 2 + b) * 5 + b for v, b in zip(values, (1, 2, 3))]
 
 class Sources:
-  """Where numbers come from that nobody can see: each call gives the next one."""
+  """Hidden sources of numbers: each call gives the next one."""
   def __init__(self, folder: Path):
     self.file, self.count = folder / "rate", 0
 
@@ -495,7 +494,7 @@ def test_a_number_that_is_another_one_in_the_second_call_is_refused(source: str,
 
 def test_so_it_is_where_the_same_expression_had_many_numbers_before(tmp_path: Path,
                                                                     monkeypatch: pytest.MonkeyPatch) -> None:
-  """Outside of a TinyJit they are arguments of one kernel by then, and the first call had none in its kernel."""
+  """Outside of a TinyJit they are arguments of one kernel by then, and the kernel of the first call had none."""
   for k in range(4): (Tensor([1.0, 2.0]).realize() * (k + 0.3) + 1.9).realize()
   monkeypatch.setenv("TINYHW_TEST_RATE", "0.7")
   source = Sources(tmp_path)
@@ -532,7 +531,7 @@ def test_a_new_value_in_each_call_is_captured_in_the_second() -> None:
   assert [step(tensor(k), n.bind(k)).item() for k in range(6)] == [0, 0.5, 1.5, 3, 5, 7.5] and len(runs) == 2
 
 def test_a_number_that_no_value_decides_is_refused(tmp_path: Path) -> None:
-  """With another value in the second call, too, and in the capture for another value."""
+  """Also with another value in the second call, and in the capture for another value."""
   n, x, source = Variable("n", 1, 8), tensor(*range(8)), Sources(tmp_path)
   step: Any = TinyJit(lambda x, n: (x[:n] * source.content()).sum())
   step(x, n.bind(3))

@@ -1,11 +1,10 @@
-"""Random programs around a function, once plain and once with TinyJit: what is seen is equal, or JitError is raised;
-never anything else.
+"""Random programs around a function, once plain and once with TinyJit. Visible results are equal, or JitError is
+raised.
 
-A program is a function (statements over an input, state, attributes, Tensors without storage, random numbers,
-gradients) and what happens between its
-calls: attributes change, state is written or replaced, values are expressed and held, results are held, written and fed
-back. All that is held is read again at the end. Where TinyJit refuses a call, the plain program is cut there too, and
-both are compared.
+A program is a function and the actions between its calls. The function has statements over an input, state, attributes,
+Tensors without storage, random numbers and gradients. Actions change attributes, write or replace state, express and
+hold values, and hold, write and feed back results. At the end all held values are read again. If TinyJit refuses a
+call, the plain program stops there too, and both are compared.
 """
 from __future__ import annotations
 import pickle
@@ -34,7 +33,7 @@ class Layer:
 def tensor(k: float) -> Tensor: return Tensor([float(k + i) for i in range(SIZE)]).realize()
 
 class Model:
-  """All that a function may read and write."""
+  """Everything that a function may read and write."""
   def __init__(self) -> None:
     self.state = [tensor(k) for k in range(2)]
     self.settings, self.layers, self.count = Settings(), [Layer(k) for k in range(2)], 3
@@ -88,7 +87,7 @@ RESULTS: dict[str, Any] = {
 }
 
 def function_of(m: Model, names: list[str], result: str) -> Any:
-  """The function with these statements. Without one that computes, it adds 1."""
+  """Return the function with these statements. If none computes, it adds 1."""
   def function(x: Tensor) -> Any:
     y = x + 1
     for name in names: y = STATEMENTS[name](m, y, x)
@@ -96,7 +95,7 @@ def function_of(m: Model, names: list[str], result: str) -> Any:
   return function
 
 class Run:
-  """A program that runs, and what is seen of it."""
+  """A running program, and its visible results."""
   def __init__(self, names: list[str], result: str, jit: bool):
     Tensor.manual_seed(1)
     self.model = Model()
@@ -132,7 +131,7 @@ class Run:
   def _call(self, x: Tensor) -> None: self.results.append((self.jit or self.function)(x))
 
   def end(self) -> list[Any]:
-    """All that was seen, and what everything that is held is now."""
+    """Return all visible results, and the present values of everything held."""
     grad = self.model.state[1].grad
     return [self.seen, [values(r) for r in self.results], [t.tolist() for t in self.waiting],
             [t.tolist() for t in self.model.state],
@@ -154,8 +153,8 @@ ended: Counter[str] = Counter()
 
 def finished(names: list[str], result: str, steps: list[tuple[str, int]],
              jit: bool) -> tuple[str, int, list[Any], list[Any]]:
-  """How a run ended, after how many steps, all that was seen, and what was seen before the step that was refused at a
-  capture."""
+  """Return how a run ended, after how many steps, its results, and the results before a step whose capture was
+  refused."""
   Settings.scale = 2.0
   run = Run(names, result, jit)
   with Tensor.train():
@@ -182,7 +181,7 @@ def programs(names: list[str], result: str, steps: list[tuple[str, int]]) -> Non
   if how != "refused at the capture": assert end == expected
 
 def test_programs() -> None:
-  """Random programs; most of them run to the end, or nothing would be shown."""
+  """Random programs. Most of them run to the end, or the test would show nothing."""
   ended.clear()
   programs()
   assert ended["done"] * 3 > sum(ended.values()), ended
@@ -198,8 +197,8 @@ BETWEEN = ["express", "assign", "weight", "read", "look", "spoil", "constant", "
 @given(statements, st.sampled_from(list(RESULTS)),
        st.lists(st.tuples(st.sampled_from(BETWEEN[:6] * 4 + BETWEEN), st.integers(0, 2)), max_size=3))
 def pickled_programs(names: list[str], result: str, steps: list[tuple[str, int]]) -> None:
-  """After a capture and some actions, one from a pickle, with storage of its own, gives what the one that it was made
-  of gives, call by call."""
+  """After a capture and some actions, a TinyJit from a pickle gives, call by call, the results of the original. It has
+  its own storage."""
   Settings.scale = 2.0
   run = Run(names, result, True)
   with Tensor.train():
@@ -215,8 +214,8 @@ def pickled_programs(names: list[str], result: str, steps: list[tuple[str, int]]
       return
     later = pickle.loads(pickle.dumps(loaded))    # of one that has not been called
     try: want = [outcome(run.jit, k) for k in (5, 3, 4)]
-    except JitError:      # a write that waited was done, as the first call does it, and the next one finds what was
-                          # computed before it
+    # A pending write was done, as the first call does it, and the next call finds values that were computed before it.
+    except JitError:
       ended["refused later"] += 1
       return
     ended["done"] += 1

@@ -1,4 +1,4 @@
-"""Functions by their names, and what stands for one that came with a pickle."""
+"""Functions by their names, and their stand-ins from pickles."""
 from __future__ import annotations
 import pickle
 from typing import Any

@@ -1,5 +1,4 @@
-"""A captured TinyJit in a pickle: replays go on where the pickle was made, in another process, without the function,
-with storage of their own."""
+"""A captured TinyJit in a pickle: another process continues the replays, without the function, with its own storage."""
 from __future__ import annotations
 import copy
 import dataclasses
@@ -28,7 +27,7 @@ TWO = ("CPU", "CPU:1")
 def tensor(*values: float) -> Tensor: return Tensor(list(values), dtype="float32").realize()
 
 def captured(fxn: Callable[..., Any], *args: Any, calls: int = 2) -> TinyJit[Any, Any]:
-  """A TinyJit after so many calls."""
+  """Return a TinyJit after a number of calls."""
   jit = TinyJit(fxn)
   for _ in range(calls): jit(*args)
   return jit
@@ -36,7 +35,7 @@ def captured(fxn: Callable[..., Any], *args: Any, calls: int = 2) -> TinyJit[Any
 def again(jit: Any, protocol: int = 5) -> Any: return pickle.loads(pickle.dumps(jit, protocol))
 
 def elsewhere(pickled: Any, code: str, **environment: str) -> str:
-  """What another process prints that has `jit`, and none of this one's functions."""
+  """Return the output of another process that has `jit`, but none of this one's functions."""
   head = "import pickle, sys\nfrom tinyhw import *\njit = pickle.load(sys.stdin.buffer)\n"
   found = subprocess.run([sys.executable, "-B", "-c", head + code], input=pickle.dumps(pickled), capture_output=True,
                          timeout=120,
@@ -91,7 +90,7 @@ def test_earlier_results_keep_their_values() -> None:
   assert [r.item() for r in results] == [1, 2, 3, 4]
 
 def test_training_goes_on() -> None:
-  """Parameters, moments and powers are state: the losses are those of the one that was not pickled."""
+  """Parameters, moments and powers are state: the losses equal those of the TinyJit that was not pickled."""
   with Tensor.train():
     net = nn.Linear(4, 3)
     opt = nn.optim.AdamW(nn.state.get_parameters(net), lr=0.05)
@@ -142,7 +141,7 @@ def test_results_of_all_kinds() -> None:
   assert loaded(x, n.bind(4))[0].rest["state"] is pair.rest["state"] and pair.rest["state"].tolist() == [1, 1]
 
 def test_data_of_the_host_and_writes_to_it() -> None:
-  """A constant table, and one that each call fills anew before it writes there."""
+  """A constant table, and one that each call fills again before it writes to it."""
   def step(x: Tensor) -> tuple[Tensor, Tensor]:
     table, counter = Tensor([1.0, 2.0, 3.0]), Tensor([0.0, 0.0, 0.0]).contiguous()
     counter[1:2] = x
@@ -169,7 +168,7 @@ def test_kernels_of_users() -> None:
 # ***** Variables, random numbers, gradients *****
 
 def test_variables_and_all_captures_for_them() -> None:
-  """The captures for other decisions come along, over the same storage."""
+  """The captures for other decisions are included, over the same storage."""
   n, seen = Variable("n", 1, 16), tensor(0)
   def step(x: Tensor) -> Tensor:
     seen.assign(seen + x.sum())
@@ -187,7 +186,7 @@ big = Tensor.arange(16).float().contiguous().realize()
 print(*[jit(big[:Variable("n", 1, 16).bind(k)]).item() for k in (6, 16)])""")
 
 def test_random_numbers_are_those_of_the_process() -> None:
-  """The draws that the function would take there; a seed that it sets is set."""
+  """The draws that the function would make there. A seed that it sets is set."""
   def draw() -> tuple[Tensor, Tensor]: return Tensor.rand(3).realize(), Tensor.randn(2).realize()
   code = "Tensor.manual_seed(7)\nprint([[x.tolist() for x in jit()] for _ in range(2)])\n"
   plain = "Tensor.manual_seed(7)\nprint([[x.tolist() for x in (Tensor.rand(3), Tensor.randn(2))] for _ in range(2)])"
@@ -247,8 +246,7 @@ def trainer() -> tuple[nn.Linear, nn.optim.LAMB, Callable[[Tensor], Tensor]]:
 
 @pytest.mark.parametrize("first", ["tensors", "jit"])
 def test_tensors_in_one_pickle_with_a_jit_are_its_state(first: str) -> None:
-  """A model, its optimizer and the captured step: the loaded step trains the loaded model, and sees what is written
-  there."""
+  """A model, its optimizer and the captured step: the loaded step trains the loaded model, and sees writes to it."""
   with Tensor.train():
     net, opt, step = trainer()
     x = Tensor([[1.0, 2.0, 3.0]]).realize()
@@ -397,7 +395,7 @@ def test_the_method_of_an_object_pickles_and_copies_with_it() -> None:
   assert both[1] is both[0].method and copy.copy(model.method) is model.method
 
 def test_a_shallow_copy_of_an_object_has_methods_of_its_own() -> None:
-  """They computed with the tensors of the object that was copied."""
+  """They once computed with the tensors of the original object."""
   model = Model()
   for k in range(3): model.method(tensor(k))
   other = copy.copy(model)
@@ -483,7 +481,7 @@ def test_several_devices() -> None:
 
 @pytest.mark.parametrize(("emulated", "device"), [("gfx1100", "AMD"), ("sm_90", "NV")])
 def test_virtual_gpus(emulated: str, device: str, tmp_path: Path) -> None:
-  """From one process to another; and where the card is not there, the error says so."""
+  """From one process to another. If the card is missing, the error says so."""
   make = f"""
 import pickle, sys
 from tinyhw import Tensor, TinyJit

@@ -22,7 +22,7 @@ from tinyhw.uop.ops import UOp
 def tensor(*values: float, **kwargs: Any) -> Tensor: return Tensor([float(v) for v in values], **kwargs).realize()
 
 def both(make: Callable[[Callable[..., Any]], list[Any]]) -> None:
-  """make(wrap) gives what a program computes; it is the same with and without TinyJit."""
+  """make(wrap) returns the results of a program. They are the same with and without TinyJit."""
   plain, jitted = make(lambda f: f), make(TinyJit)
   assert plain == jitted
 
@@ -214,7 +214,7 @@ def test_other_modes_are_refused() -> None:
 
 @pytest.mark.parametrize("draw", [random.random, np.random.rand, np.random.randn, lambda: np.random.randint(9)])
 def test_numbers_that_the_host_draws_are_refused(draw: Any) -> None:
-  """As plain numbers, of which the graph tells nothing. randn keeps the second of two in the generator's state."""
+  """As plain numbers, which the graph does not show. randn keeps the second of two in the generator's state."""
   for before in range(2):
     for _ in range(before): draw()
     jit: Any = TinyJit(lambda x: x + float(draw()))
@@ -291,7 +291,7 @@ def test_variables_that_the_function_binds() -> None:
   jit: Any = TinyJit(lambda t, n: (t[:n].sum() + t[:w.bind(n.unbind()[1] - 1)].sum()))
   jit(x, v.bind(3))
   assert jit(x, v.bind(3)).item() == jit(x, v.bind(3)).item() == 4
-  # the value that it reads is one that it decides by
+  # its reads are decisions
   assert jit(x, v.bind(4)).item() == 9 and jit(x, v.bind(3)).item() == 4
   state = {"k": 2}
   unseen: Any = TinyJit(lambda t, n: (t[:n].sum() + t[:w.bind(state["k"])].sum()))
@@ -324,7 +324,7 @@ def test_a_variable_with_two_values_in_one_graph() -> None:
 
 @pytest.mark.parametrize("device", [HOME, "PYTHON"])
 def test_attention_with_a_cache(device: str) -> None:
-  """One capture for all positions, as plain calls."""
+  """One capture for all positions gives the results of plain calls."""
   start = UOp.variable("start", 0, 7)
   def make(wrap: Callable[..., Any]) -> list[Any]:
     Tensor.manual_seed(1)

@@ -23,7 +23,7 @@ from tinyhw.tensor import Tensor
 def tensor(*values: float, **kwargs: Any) -> Tensor: return Tensor([float(v) for v in values], **kwargs).realize()
 
 def both(make: Callable[[Callable[..., Any]], list[Any]]) -> None:
-  """make(wrap) gives what a program computes; it is the same with and without TinyJit."""
+  """make(wrap) returns the results of a program. They are the same with and without TinyJit."""
   plain, jitted = make(lambda f: f), make(TinyJit)
   assert plain == jitted
 
@@ -196,7 +196,7 @@ def test_what_cannot_be_called_is_refused() -> None:
     TinyJit(3)  # type: ignore[arg-type]  # that is the test
 
 def test_attributes_that_code_of_the_user_finds() -> None:
-  """__getattr__ is the user's code, and may raise anything for what is not there."""
+  """__getattr__ is the user's code, and may raise anything for a missing attribute."""
   class Table:
     def __init__(self) -> None: self.rows = {"a": 2.0}
     def __getattr__(self, name: str) -> Any: return self.__dict__["rows"][name]
@@ -265,7 +265,7 @@ def test_jit_2_replays_kernel_by_kernel() -> None:
 # ***** interruptions and threads *****
 
 def test_an_interrupted_replay_leaves_things_right() -> None:
-  """Ctrl-C at any of its calls: the next ones give what they should."""
+  """Ctrl-C at any of its calls: later calls give correct results."""
   for stop in range(8):
     state = tensor(0)
     jit: Any = TinyJit(lambda x: (state.assign(state + 1).realize() + x).realize())

@@ -1,4 +1,4 @@
-"""Arguments and results as trees: what is found, what counts as the same, what is made again."""
+"""Arguments and results as trees: their leaves, equality of values, and rebuilding."""
 from __future__ import annotations
 import array
 import enum

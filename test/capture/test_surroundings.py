@@ -1,4 +1,4 @@
-"""What a function reads besides its arguments: what is followed, and what counts as a change.
+"""Guards on the live-ins of a function: which of them are followed, and what counts as a change.
 
 TinyJit's part is in test_jit.py.
 """
@@ -24,7 +24,7 @@ from tinyhw.errors import JitError
 from tinyhw.tensor import Tensor
 
 def changed(function: Any, change: Any, *arguments: Any) -> str:
-  """The message after a change between two calls; "" where none is seen."""
+  """Return the message after a change between two calls; "" if no change is seen."""
   watcher = Watcher(function)
   with watcher: function(*arguments)
   assert not list(watcher.before.changes())
@@ -36,7 +36,7 @@ def changed(function: Any, change: Any, *arguments: Any) -> str:
   return ""
 
 def effects(function: Any, *arguments: Any) -> list[str]:
-  """The places that a call changes."""
+  """Return the names that a call changes."""
   watcher = Watcher(function)
   with watcher: function(*arguments)
   return [name for name, _, _ in watcher.before.changes()]
@@ -102,7 +102,7 @@ def test_functions_that_are_called_are_followed() -> None:
   assert "LEVEL was 1" in changed(lambda: level() + 1, deepen)
 
 def test_comprehensions_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-  """Python 3.10 and 3.11 make a function of each, and what it reads is followed with the code around it."""
+  """Python 3.10 and 3.11 make a function of each. Its live-ins are followed with the surrounding code."""
   monkeypatch.setattr(surroundings, "gc", types.SimpleNamespace(get_referrers=None))
   value, items = 1, (1, 2)
   def change() -> None:
@@ -122,8 +122,8 @@ def test_comprehensions_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
   (lambda f: Box(f=Box(f=f)), lambda x: x.f.f(), True), (lambda f: [[f]], lambda x: x[0][0](), True)], ids=range(10))
 def test_a_closure_is_found_at_its_caller_or_by_asking_all_objects(put: Any, call: Any, asks: bool,
                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
-  """To ask all objects takes 36 ms in a process of four million: it is for those that no variable of the caller leads
-  to."""
+  """Searching all objects takes 36 ms in a process of four million. It is for closures that no variable of the caller
+  refers to."""
   asked: list[Any] = []
   monkeypatch.setattr(surroundings, "gc",
                       types.SimpleNamespace(get_referrers=lambda code: asked.append(code) or gc.get_referrers(code)))
@@ -235,7 +235,7 @@ def _use_context_variables() -> None:
   assert effects(lambda: VARIABLE.set(VARIABLE.get() + 1)) == ["VARIABLE.get()"]
 
 def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-  """Variables whose names are written out, else all of them."""
+  """Variables with literal names, else all of them."""
   monkeypatch.setenv("TINYHW_A", "1")
   key, environment = "TINYHW_A", os.environ
   def imports() -> Any:

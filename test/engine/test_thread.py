@@ -1,4 +1,4 @@
-"""What a thread has of its own."""
+"""The state that a thread has for itself."""
 from __future__ import annotations
 import threading
 from typing import Any

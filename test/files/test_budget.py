@@ -1,9 +1,9 @@
-"""tinyhw/files/budget.py: no reader makes more memory of a file than its budget. Files here are made to amplify: each
-by a way of its own.
+"""tinyhw/files/budget.py: no reader takes more memory for a file than its budget. Each file here amplifies in its own
+way.
 
-The rule is 64 MB and 20 bytes for each of the file's. Here the 64 MB are 1, so that files of some 100 KB show what
-files of some MB would do; memory is what tracemalloc and the devices count. One test runs the rule as it is, in
-processes whose address space is limited.
+The rule is 64 MB and 20 bytes for each byte of the file. Here 64 MB is replaced by 1 MB, so that files of some 100 KB
+show the effect of files of some MB. tracemalloc and the devices count memory. One test runs the real rule, in processes
+whose address space is limited.
 """
 from __future__ import annotations
 import gc
@@ -115,7 +115,7 @@ def tarred(files: dict[str, bytes], mode: str = "w:gz") -> bytes:
   return made.getvalue()
 
 def gguf_array(kind: int, item: bytes) -> bytes:
-  """One array in the metadata, of N bytes of a type of items."""
+  """Return one array in the metadata, of N bytes of an item type."""
   count = N // len(item)
   return b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("a") + struct.pack("<IIQ", 9, kind, count) + item * count
 
@@ -187,7 +187,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
 }
 
 def made(read: Callable[[], Any]) -> tuple[int, bool]:
-  """The most bytes that reading held at once, and whether it gave a result. It may raise a TinyError."""
+  """Return the peak bytes of a read, and whether it gave a result. It may raise a TinyError."""
   gc.collect()
   tracemalloc.start(1)
   try:
@@ -200,16 +200,18 @@ def made(read: Callable[[], Any]) -> tuple[int, bool]:
   finally: tracemalloc.stop()
 
 def peak_of(read: Callable[[], Any], most: int) -> int:
-  """The most bytes that reading held at once, looked at again where that is above `most`: the table of all nodes, which
-  other tests have filled, may grow in the midst of one reading, and does not grow in the next one, too."""
+  """Return the peak bytes of a read, measured again if it is above `most`.
+
+  The table of all nodes, which other tests have filled, may grow during one read. It does not grow in the next one.
+  """
   peak = made(read)[0]
   return peak if peak <= most else made(read)[0]
 
 @pytest.fixture(scope="module", autouse=True)
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-  """What a first call loads is not made of the file.
+  """Load modules at a first call, so that they do not count as memory of the file.
 
-  What other tests left is not looked at by each collection of garbage.
+  Garbage collections do not walk objects that other tests left.
   """
   gc.collect()
   gc.freeze()
@@ -246,7 +248,7 @@ def test_a_file_makes_no_more_than_its_budget(name: str, tmp_path: Path, monkeyp
     assert peak <= most, f"as a Tensor: {peak} bytes for a file of {len(data)}"
 
 def test_what_a_header_says_is_not_made(tmp_path: Path) -> None:
-  """A shape of 2**60 elements that are one is a Tensor, lazy as others."""
+  """A shape of 2**60 equal elements is a Tensor, lazy as others."""
   data = zip_file(PICKLES["expanded tensors"][:PICKLES["expanded tensors"].index(b"h\1h\2R") + 5] + b"t.",
                   {"0": bytes(1024)})
   (tmp_path / "file").write_bytes(data)
@@ -258,7 +260,7 @@ def test_what_a_header_says_is_not_made(tmp_path: Path) -> None:
   ("tar_extract", lambda: tarred({"a": ZEROS}))])
 def test_the_error_says_how_to_allow_more(name: str, make: Callable[[], bytes],
                                           monkeypatch: pytest.MonkeyPatch) -> None:
-  """By Context or the environment for any reader, by an argument where that is what the call is for."""
+  """By Context or the environment for any reader, by an argument for calls that have one."""
   monkeypatch.setattr(budget, "FREE", SMALL)
   read: Any = {"torch_load": torch_load, "zip_extract": zip_extract, "npz_load": npz_load,
                "tar_extract": tar_extract}[name]
@@ -325,8 +327,7 @@ except BudgetError as error: print("refused")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of the address space, and /proc")
 @pytest.mark.parametrize("name", ["encoded text", "ordered dicts"])
 def test_a_megabyte_that_wanted_gigabytes(name: str, tmp_path: Path) -> None:
-  """As strangers found it: in a process that has no more than 64 MB, and 20 bytes for each of the file's, and room for
-  its modules."""
+  """In a process that has no more than 64 MB, 20 bytes for each byte of the file, and room for its modules."""
   data = PICKLES[name]
   whole = zip_file(data[:-2] + data[-8:-3] * 200_000 + data[-2:], {})
   assert 900_000 < len(whole) < 1_200_000

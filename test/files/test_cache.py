@@ -1,5 +1,4 @@
-"""tinyhw/files/cache.py: the folder of the cache stays below its limit, whoever writes to it; the command shows,
-clears and limits it."""
+"""tinyhw/files/cache.py: the cache folder stays below its limit, and the command shows, clears and limits it."""
 from __future__ import annotations
 from collections.abc import Iterator
 import json
@@ -98,7 +97,7 @@ def test_a_wrong_limit_is_told(folder: Path) -> None:
   assert cache.limit(str(folder)) == cache.DEFAULT_LIMIT
 
 def test_a_wrong_limit_of_the_environment_is_told_also_where_nothing_is_written() -> None:
-  """As other variables with values that they do not take: at import."""
+  """At import, as for other variables with wrong values."""
   done = subprocess.run([sys.executable, "-c", "import tinyhw.config"], cwd=ROOT, env={"CACHE_LIMIT": "much"},
                         capture_output=True, text=True)
   why = "CACHE_LIMIT: 'much' is no size; write 500M, 2G, a number of bytes, or none for no limit"

@@ -1,4 +1,4 @@
-"""tinyhw/files/regular.py: what stands in the place of a file, and files that are whole or not there."""
+"""tinyhw/files/regular.py: special files in place of regular ones, and files that are whole or absent."""
 import errno
 import os
 import signal
@@ -132,7 +132,7 @@ def test_the_next_save_removes_what_a_killed_one_left(tmp_path: Path) -> None:
 
 @posix
 def test_a_writer_that_is_at_work_keeps_its_file(tmp_path: Path) -> None:
-  """Whoever else saves the same file meanwhile: a process, a thread."""
+  """Even if another process or thread saves the same file meanwhile."""
   path = str(tmp_path / "x")
   with files.atomic_file(path) as file:
     file.write(b"slow")

@@ -80,7 +80,7 @@ def test_no_flipped_bit_survives(folder: Path, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize(("table", "key"), [("t", "other"), ("u", "k"), ("t", b"k")])
 def test_the_entry_of_another_key_is_a_miss(folder: Path, table: str, key: str | bytes) -> None:
-  """A file that lies in another's place, whole as it is."""
+  """A whole entry in the file of another key."""
   diskcache_put(table, key, "wrong")
   (other,) = entries(folder)
   content = other.read_bytes()
@@ -119,7 +119,7 @@ def test_what_is_no_file_is_a_miss(folder: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no user here")
 def test_files_of_other_users_are_misses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-  """A pickle is a program; only one's own is run."""
+  """A pickle is a program, so only this user's pickles are loaded."""
   diskcache_put("t", "k", 1)
   user = os.geteuid()
   monkeypatch.setattr(storage.os, "geteuid", lambda: user + 1)
@@ -154,8 +154,8 @@ def test_a_writer_that_is_killed_leaves_the_old_value(folder: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nobody is killed here")
 def test_what_killed_writers_left_is_removed(folder: Path, tmp_path: Path) -> None:
-  """By the next process that writes to the folder: not what is being written, nor what has another name; folders when
-  they are a day old."""
+  """The next process that writes to the folder removes it. Files that are being written, and other names, stay. Folders
+  go when they are a day old."""
   kill = "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
   in_child(f"import os, signal; from tinyhw.files.storage import diskcache_put; {kill}; diskcache_put('t', 'k', 1)",
            folder)
@@ -181,7 +181,7 @@ def test_a_link_stays_and_what_it_means_is_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
 def test_a_pipe_or_device_is_written_to_and_stays(tmp_path: Path) -> None:
-  """Else root who writes to /dev/null would put a file in its place."""
+  """Otherwise root, writing to /dev/null, would replace it by a file."""
   pipe = tmp_path / "pipe"
   os.mkfifo(pipe)
   reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -399,7 +399,7 @@ def test_fetch_falls_back_to_the_temporary_folder(server: Server, tmp_path: Path
 
 def test_fetch_has_a_folder_of_its_own_in_the_temporary_one(server: Server, tmp_path: Path,
                                                             monkeypatch: pytest.MonkeyPatch) -> None:
-  """Another user may have made it before: as their own, as a link to theirs, or for all to write to."""
+  """Another user may have made it before: as their own, as a link to theirs, or writable by all."""
   (tmp_path / "file").write_text("not a folder")
   (tmp_path / "tmp").mkdir()
   monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
@@ -432,7 +432,7 @@ def test_fetch_leaves_a_folder_of_another_user_alone(server: Server, tmp_path: P
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no modes here")
 def test_fetch_makes_its_folder_private_again(server: Server, folder: Path) -> None:
-  """Files that somebody else put there meanwhile are downloaded again."""
+  """Files that another user put there meanwhile are downloaded again."""
   path = fetch(url(server, "a.txt"), name="a", subdir="sub")
   path.parent.chmod(0o777)
   assert (fetch(url(server, "a.txt"), name="a", subdir="sub") == path and server.hits == 1

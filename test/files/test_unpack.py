@@ -1,5 +1,4 @@
-"""tinyhw/files/unpack.py: packed files and archives on the disk, those that are damaged, and those that are made to
-fill it."""
+"""tinyhw/files/unpack.py: packed files and archives on the disk; damaged ones, and ones made to fill the disk."""
 from __future__ import annotations
 import bz2
 import gzip
@@ -36,7 +35,7 @@ def zipped(files: dict[str, bytes], packing: int = zipfile.ZIP_DEFLATED) -> byte
   return made.getvalue()
 
 def archive(folder: Path, data: bytes, limit: int | None = None) -> dict[str, bytes]:
-  """What an archive has in it; nothing else is left in the folder."""
+  """Return the contents of an archive; nothing else is left in the folder."""
   (folder / "a").write_bytes(data)
   try: unpack_archive(str(folder / "a"), str(folder / "a.extracted"), limit)
   finally: assert {p.name for p in folder.iterdir()} <= {"a", "a.extracted"}
@@ -84,7 +83,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_bombs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Beyond 1 MB (64 in use) and 20 times the archive nothing is written, unless the caller allows it."""
+  """Beyond 1 MB (64 outside of tests) and 20 times the archive nothing is written, unless the caller allows it."""
   monkeypatch.setattr(unpack, "FREE", 1 << 20)
   data = BOMBS[name]()
   with pytest.raises(FetchError, match=r"would unpack to more than [0-9]+ bytes; if you trust it, allow more: "
@@ -121,7 +120,7 @@ def test_sparse_members_count_as_what_they_claim(tmp_path: Path, monkeypatch: py
   with pytest.raises(FetchError, match="would unpack to more than"): archive(tmp_path, bytes(header) + bytes(1024))
 
 def test_damaged_archives(tmp_path: Path) -> None:
-  """Whatever is changed: an archive is unpacked or refused, and nothing is left over."""
+  """An archive with any change is unpacked or refused, and no files are left."""
   samples = {"tar": tarred(FILES), "zip": zipped(FILES)} | {kind: PACKERS[kind](tarred(FILES))
                                                             for kind in ("gz", "bz2", "xz")}
   refused = 0

@@ -1,5 +1,5 @@
-"""tinyhw/http/server.py over real sockets: what is read as a request and what is not, slow clients, many clients, and
-what is left for the others."""
+"""tinyhw/http/server.py over real sockets: valid and invalid requests, slow clients, many clients, and shared
+limits."""
 from __future__ import annotations
 import contextlib
 import random
@@ -16,7 +16,7 @@ from tinyhw.http import server as http_server
 from tinyhw.http.server import Connection, HttpServer, Request, RequestError, body_length, parse_head
 
 class Echo(HttpServer):
-  """Answers with what was asked. /large: a megabyte for each; /wait: after `gate`; /stream: in parts; /broken: not."""
+  """Answers with the request. /large: a megabyte for each; /wait: after `gate`; /stream: in parts; /broken: not."""
   gate = threading.Event()
   large = 64
   def respond(self, request: Request, connection: Connection) -> None:
@@ -54,7 +54,7 @@ def until_closed(client: socket.socket) -> bytes:
   return received
 
 def raw(server: Echo, data: bytes) -> bytes:
-  """All that the server says to some bytes, after which nothing comes."""
+  """Return the server's whole answer to some bytes, after which the client sends nothing."""
   with connect(server) as client:
     with contextlib.suppress(ConnectionError):
       client.sendall(data)
@@ -129,7 +129,7 @@ def test_bodies() -> None:
 # ***** requests one after the other *****
 
 def test_a_body_belongs_to_its_request(server: Echo) -> None:
-  """Also that of a GET: it was taken for the next request."""
+  """Also the body of a GET, which was once taken for the next request."""
   inner = request(server, "/inner")
   for method in ("GET", "POST", "DELETE"):
     told = raw(server, request(server, "/outer", b"Content-Length: %d\r\n" % len(inner), inner, method)
@@ -211,7 +211,7 @@ def test_lines_and_heads_that_are_too_long(server: Echo) -> None:
 @pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\nX: ", b"POST / HTTP/1.1\r\nHost: "
                                    b"localhost:{port}\r\nContent-Length: 1000000\r\n\r\n", b""])
 def test_a_request_that_does_not_end_is_given_up(server: Echo, start: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Each byte comes in time; the request does not."""
+  """Each byte comes in time, but the request does not."""
   monkeypatch.setattr(http_server, "SECONDS", 0.3)
   with connect(server) as client:
     client.sendall(start.replace(b"{port}", b"%d" % server.server_port))
@@ -239,8 +239,8 @@ def test_an_answer_that_is_not_taken_is_given_up(server: Echo, monkeypatch: pyte
     assert not left
 
 def test_slow_clients_hold_no_place_that_others_want(server: Echo, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Some say nothing, some half a request, some do not take their answers; all places are theirs, and all are given up
-  for others, oldest first."""
+  """Some send nothing, some half a request, some do not take their answers. They take all connections, and lose them to
+  others, oldest first."""
   monkeypatch.setattr(http_server, "MOST_CONNECTIONS", 9)
   with contextlib.ExitStack() as stack:
     for i in range(27):
@@ -265,7 +265,7 @@ def test_where_all_are_at_work_others_are_sent_away(server: Echo, monkeypatch: p
   assert works(server)
 
 def holds(server: Echo, count: int) -> bool:
-  """Does it hold so many bytes of bodies, soon?"""
+  """Does the server soon hold this number of bytes of bodies?"""
   for _ in range(500):
     with server._lock: held = server._held
     if held == count: return True

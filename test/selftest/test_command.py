@@ -1,4 +1,4 @@
-"""python3 -m tinyhw selftest: the report, its exit status, and what it says of devices that do not open."""
+"""python3 -m tinyhw selftest: the report, its exit status, and its text for devices that do not open."""
 import json
 import os
 import subprocess

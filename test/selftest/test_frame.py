@@ -1,4 +1,4 @@
-"""Steps one after the other: what becomes of each, and what stops the rest."""
+"""Steps in order: the result of each, and failures that stop the rest."""
 import math
 
 import pytest

@@ -1,4 +1,4 @@
-"""The steps with tensors: they pass where results are right, and fail where they are not."""
+"""The steps with tensors pass for right results, and fail for wrong ones."""
 import re
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ def test_they_pass(name: str, device: str) -> None:
   assert result.outcome == OK, result.words
 
 def off_on_the_cpu(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-  """The same, but 1 % too much where the CPU is asked."""
+  """The same, but 1 % too large on the CPU."""
   return lambda x, *a, **k: function(x, *a, **k) * 1.01 if x.device == "CPU" else function(x, *a, **k)
 
 # A method that goes wrong on one device, and what the step says that uses it

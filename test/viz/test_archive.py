@@ -1,4 +1,4 @@
-"""The file of a recording: what is written is read; what is damaged, hostile or of another kind is refused."""
+"""The file of a recording: written data are read back; damaged, hostile or foreign files are refused."""
 from __future__ import annotations
 import json
 import os
@@ -55,7 +55,7 @@ def test_a_member_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatc
   with pytest.raises(FileFormatError, match="would make more than"): found.read("kernel/0")
 
 def test_damaged_files_never_do_harm(tmp_path: Path) -> None:
-  """Bytes changed or cut off at random: a file is refused, or its members are read or refused."""
+  """Bytes changed or cut off at random: a file or its members are read or refused."""
   whole, draw, path = Path(write(tmp_path / "a.zip", kernel_0={"rows": list(range(99))})).read_bytes(), random.Random(
     7), tmp_path / "damaged.zip"
   refused = 0

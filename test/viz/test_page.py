@@ -1,5 +1,5 @@
-"""page.html in a real browser: it shows a recording, follows keys and mouse, complains about nothing, and runs nothing
-that a recording says."""
+"""page.html in a real browser: it shows a recording, follows keys and mouse, reports no errors, and runs no code from a
+recording."""
 from __future__ import annotations
 import threading
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def window() -> Iterator[Browser]:
   with found: yield found
 
 class Page:
-  """A recording, served, and a window that looks at it."""
+  """A recording, served, and a window that shows it."""
   def __init__(self, window: Browser, path: str):
     self.window, self.server = window, Server(Archive(path))
     self.thread = threading.Thread(target=self.server.serve_forever)
@@ -56,7 +56,7 @@ def page(window: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
   found.close()
 
 def matmul(page: Page) -> int:
-  """The number of the kernel that multiplies matrices."""
+  """Return the number of the kernel that multiplies matrices."""
   kernels = recordings.read(page.server.archive, "index")["kernels"]
   return next(n for n, k in enumerate(kernels) if k["name"] == "r_16_7_24")
 
@@ -182,14 +182,14 @@ def test_the_list_is_filtered_and_walked(page: Page) -> None:
 EVIL = "</span><img src=x onerror=window.hacked=1><script>window.hacked=1</script>"
 
 def hostile(value: Any) -> Any:
-  """A recording with markup in every text but those that select what is shown."""
+  """Return a recording with markup in every text except those that select the view."""
   if isinstance(value, str): return value + EVIL
   if isinstance(value, list): return [hostile(v) for v in value]
   if isinstance(value, dict): return {k: v if k in ("language", "kind") else hostile(v) for k, v in value.items()}
   return value
 
 def test_what_a_recording_says_is_text(page: Page, window: Browser, tmp_path: Path) -> None:
-  """Names of kernels, files, variables, rules, devices: markup in them is shown, not obeyed."""
+  """Names of kernels, files, variables, rules, devices: markup in them is shown, not interpreted."""
   writer, archive = Writer(), page.server.archive
   for name in sorted(archive.names):
     writer.add(name.removesuffix(".json"), hostile(recordings.read(archive, name.removesuffix(".json"))))
@@ -224,7 +224,7 @@ def test_broken_recordings_are_told(window: Browser, tmp_path: Path) -> None:
     found.close()
 
 def test_thousands_of_nodes(window: Browser, tmp_path: Path) -> None:
-  """A graph of 5000 nodes in layers of 50 is drawn in part within seconds, and whole if that is wanted."""
+  """A graph of 5000 nodes in layers of 50 is drawn in part within seconds, and whole on request."""
   rows: list[Any] = [["BUFFER", "float32", [], "(('in', 0), 'CPU', 4)", -1, "(4)"]]
   rows += [["ADD", "float32", [max(0, n - 50), max(0, n - 50 - n * n % 13)], "", -1, "(4)"] for n in range(1, 5000)]
   rows += [["SINK", "void", list(range(4950, 5000)), "", -1, ""]]

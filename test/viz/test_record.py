@@ -1,5 +1,4 @@
-"""What VIZ=1 and PROFILE=1 record: that it is complete, that it is true, that it is bounded, and that it is not there
-without them."""
+"""Recordings of VIZ=1 and PROFILE=1: they are complete, true and bounded, and absent without these variables."""
 from __future__ import annotations
 import inspect
 import json
@@ -104,7 +103,7 @@ def test_schedules_tell_what_ran(made: tuple[Archive, list[float]]) -> None:
   assert max(len(s["kernels"]) for s in found) > 3
 
 def test_launches_are_counted_and_timed(made: tuple[Archive, list[float]]) -> None:
-  """Each launch is an event of the timeline, those of replays too."""
+  """Each launch is an event of the timeline, including those of replays."""
   index, timeline = recordings.read(made[0], "index"), recordings.read(made[0], "timeline")
   launches = [e for e in timeline["events"] if "kernel" in e[4]]
   for n, k in enumerate(index["kernels"]):
@@ -121,8 +120,8 @@ def test_launches_are_counted_and_timed(made: tuple[Archive, list[float]]) -> No
           == [f"step {k}" for k in range(4)])
 
 def check_trace(found: dict[str, Any]) -> None:
-  """The rules of the Trace Event Format that viewers rely on; complete events of one thread lie one after the other,
-  or one in the other."""
+  """Check the rules of the Trace Event Format on which viewers rely. Complete events of one thread are disjoint or
+  nested."""
   by_thread: dict[tuple[int, int], list[tuple[float, float]]] = {}
   for row in found["traceEvents"]:
     assert (isinstance(row["name"], str) and isinstance(row["pid"], int) and isinstance(row["args"], dict)

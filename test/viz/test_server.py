@@ -105,7 +105,7 @@ def test_connections_that_say_nothing_delay_nobody(server: Server, monkeypatch: 
   assert get(server, "/api/index")[0] == 200
 
 def test_a_slow_client_holds_the_page_from_nobody(server: Server) -> None:
-  """It says one byte now and then: the page waited for it, and for nobody else."""
+  """It sends a byte now and then. The page once waited for it alone."""
   with socket.create_connection(("127.0.0.1", server.port)) as slow:
     for byte in b"GET / HTTP/1.1":
       slow.sendall(bytes((byte,)))

@@ -1,4 +1,4 @@
-"""BUFFER nodes: unlike each other, on one device, and as long-lived as what mentions them."""
+"""BUFFER nodes: each is unique, on one device, and lives as long as its users."""
 from __future__ import annotations
 import gc
 import weakref

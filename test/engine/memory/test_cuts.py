@@ -1,5 +1,5 @@
-"""Gradients past in-place writes: what they do not reach is refused, rather than given too small; what ends there on
-purpose is not."""
+"""Gradients past in-place writes: gradients that would be too small are refused; gradients that end on purpose are
+not."""
 from __future__ import annotations
 from collections.abc import Callable
 
@@ -69,7 +69,7 @@ LOSSES = (set_what_was_read, set_to_a_result, add_a_result_to_a_part, add_a_resu
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_gradient_that_a_write_cut_off_is_refused(loss: Callable[[Tensor, Tensor], Tensor]) -> None:
-  """Each of them is too small without this, for `+ w` gives a part of it."""
+  """Without this each of them is too small, since `+ w` gives only a part of it."""
   w, x = leaf(1.0, 2.0), leaf(5.0, 6.0, wanted=None)
   y = loss(w, x)
   with pytest.raises(GradientError, match=r"would not reach all of the gradient of a tensor of shape \(2,\): .* in "
@@ -112,7 +112,7 @@ def test_leaves_that_are_gone_want_nothing() -> None:
   assert other.grad is not None and other.grad.tolist() == [1.0, 6.0]
 
 def test_training_steps_go_on() -> None:
-  """Parameters are written, losses of before are kept, an average follows them: none of these is in the way."""
+  """Parameters are written, earlier losses are kept, an average follows them: all of this is allowed."""
   with Tensor.train():
     layers = [nn.Linear(3, 4), nn.BatchNorm(4), nn.Linear(4, 1)]
     parameters = nn.state.get_parameters(layers)

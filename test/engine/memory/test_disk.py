@@ -1,4 +1,4 @@
-"""Tensors in files, on every device: what is read, what is refused, and the order of writes."""
+"""Tensors in files, on every device: reads, refusals, and the order of writes."""
 import os
 import pathlib
 import pickle
@@ -19,7 +19,7 @@ def device(engine: str) -> None:
 
 @pytest.fixture
 def numbers(tmp_path: pathlib.Path) -> tuple[Tensor, np.ndarray]:
-  """A tensor of shape (2, 3, 4) in a file, and what is in it."""
+  """Return a tensor of shape (2, 3, 4) in a file, and its contents."""
   array = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
   (tmp_path / "numbers").write_bytes(array.tobytes())
   return Tensor(tmp_path / "numbers", dtype=dtypes.float32).reshape(2, 3, 4), array
@@ -162,7 +162,7 @@ def test_jit(numbers):
     for _ in range(3): g(Tensor([1.0]).realize())
 
 def test_what_is_read_may_have_a_gradient(numbers):
-  """As what is made from data in any other way, computed or not."""
+  """As other data, computed or not."""
   t, array = numbers
   for move in (lambda: t.to(None), lambda: t.to(None).realize(), lambda: t.to(None).requires_grad_()):
     w = move()

@@ -1,5 +1,5 @@
-"""In-place writes in program order: random programs of writes, views and values that wait, against NumPy, which does
-everything at once."""
+"""In-place writes in program order: random programs of writes, views and pending values, against NumPy, which is
+eager."""
 from __future__ import annotations
 import gc
 import random
@@ -20,7 +20,7 @@ from tinyhw.uop.enums import Ops
 N = 6
 
 class Program:
-  """Pairs of a Tensor and what it is in NumPy. memory: those that look at storage; values: all that were computed."""
+  """Pairs of a Tensor and its value in NumPy. memory: those that view storage. values: those that were computed."""
   def __init__(self, choices: random.Random):
     self.choices = choices
     self.memory: list[tuple[Tensor, Any]] = []
@@ -33,7 +33,7 @@ class Program:
   def some(self) -> tuple[Tensor, Any]: return self.choices.choice(self.memory + self.values)
 
   def operand(self, size: int) -> tuple[Any, Any]:
-    """A number, or a tensor of this size (or one element of one)."""
+    """Return a number, or a tensor of this size (or one element of one)."""
     t, a = self.some()
     if self.choices.random() < 0.3: return (k := self.choices.randint(-3, 3)), k
     if a.size < size: return t[:1], a[:1].copy()
@@ -297,7 +297,7 @@ def test_writes_beside_values_of_others_do_not_walk_them_again() -> None:
   assert walked(40) - walked(20) <= 2 * 20      # each value is looked at twice, not by each of eight writes
 
 def test_values_that_will_be_written_are_found_by_the_write_after() -> None:
-  """A value of the state that a waiting write leaves is no concern of that write, and is one of the next."""
+  """A value of the state after a pending write does not concern that write, but the next one."""
   x, other = tensor(1, 2), tensor(0, 0)
   stranger = other + 1
   x.assign(x * 10)

@@ -1,4 +1,4 @@
-"""Every architecture has a module that says what it can do and makes Code; what registers later is found too."""
+"""Every architecture has a module with its capabilities and compiler. Later registrations are found too."""
 import importlib
 
 import pytest

@@ -35,7 +35,7 @@ def sink(n: int) -> UOp: return schedule(canonicalize([(Tensor.empty(n, device="
 
 @pytest.fixture
 def count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-  """A cache of its own; the list grows with each kernel that is compiled."""
+  """Use a separate cache. The returned list grows with each compiled kernel."""
   found: list[str] = []
   plain = compiling._compile
   monkeypatch.setattr(compiling, "_compile", lambda s, arch, device: found.append(arch) or plain(s, arch, device))
@@ -66,7 +66,7 @@ UNITS: dict[str, Callable[[Matrix], bool]] = {
 
 @pytest.mark.parametrize("arch", UNITS)
 def test_operations_are_those_asked_for_whatever_unit_does_them(count: list[str], arch: str) -> None:
-  """Lanes that share matrices, fragments and panels: an MMA is one node for each lane, and factors go by way of local
+  """Lanes share matrices, fragments and panels: an MMA is one node for each lane, and operands go through local
   memory."""
   kernel = schedule(
     canonicalize([(Tensor.empty(256, 512, dtype="half") @ Tensor.empty(512, 128, dtype="half")).uop])).kernels[0].sink
@@ -106,7 +106,7 @@ def test_a_compiler_without_a_version_keeps_nothing(count: list[str], monkeypatc
   assert len(count) == 2 and not entries(tmp_path)
 
 def test_another_kernel_in_an_entry_s_place_is_a_miss(count: list[str], tmp_path: Path) -> None:
-  """It used to be run: wrong numbers in silence."""
+  """Such a kernel once ran, and silently gave wrong numbers."""
   three = schedule(canonicalize([(Tensor.empty(19, device="PYTHON") * 3).uop])).kernels[0].sink
   compile_kernel(three, ARCH)
   (wrong,) = entries(tmp_path)
@@ -138,7 +138,7 @@ def test_what_a_device_does_not_know_is_assumed(monkeypatch: pytest.MonkeyPatch)
                                                                  "PYTHON") == dataclasses.replace(assumed, threads=3)
 
 def test_units_that_are_less_exact_are_there_where_they_are_allowed() -> None:
-  """They come first, and code made with them is other code."""
+  """They come first, and change the code."""
   usual, before = capabilities_of("sm_89", ""), mode()
   assert usual == backend("sm_89").capabilities("sm_89") and usual.less_exact
   with Context(ALLOW_FP8_SUMS=1):
@@ -150,7 +150,7 @@ def test_units_that_are_less_exact_are_there_where_they_are_allowed() -> None:
 
 @pytest.fixture(scope="module")
 def fresh() -> Iterator[dict[str, list[str]]]:
-  """What is launched in each mode where no cache has anything."""
+  """Return the launches in each mode with empty caches."""
   found = {}
   with Context(CACHE=0):
     for name, settings in kernel_modes.MODES.items():
@@ -160,14 +160,14 @@ def fresh() -> Iterator[dict[str, list[str]]]:
   Device.close(kernel_modes.DEVICE)
 
 def wrong_in_this_process(fresh: dict[str, list[str]]) -> list[str]:
-  """The modes in which something else is launched where other modes came before."""
+  """Return the modes whose launches differ after other modes ran in this process."""
   kernel_modes.open_device()
   with Context(CACHE=0):
     return [name for name in [*fresh, *reversed(fresh)] if kernel_modes.launched(kernel_modes.MODES[name])
             != fresh[name]]
 
 def wrong_after_another_process(fresh: dict[str, list[str]], folder: Path, left_out: int | None = None) -> list[str]:
-  """The modes in which something else is launched where another process has filled the cache on disk."""
+  """Return the modes whose launches differ after another process filled the cache on disk."""
   environment = {"CACHEDIR": str(folder), "PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT),
                  "CHECK": str(int(CHECK)), "DEV": "PYTHON"}
   arguments = [] if left_out is None else [str(left_out)]
@@ -189,8 +189,7 @@ def test_a_kernel_in_use_is_that_of_the_mode(fresh: dict[str, list[str]], count:
 @pytest.mark.parametrize("left_out", range(len(mode())))
 def test_a_mode_that_keys_leave_out_is_noticed(fresh: dict[str, list[str]], count: list[str], tmp_path: Path,
                                                left_out: int) -> None:
-  """What the tests of modes are worth: each mode, left out of the keys in memory and on disk, gives wrong kernels in
-  them."""
+  """The tests of modes are sensitive: a mode left out of the keys in memory and on disk gives wrong kernels."""
   if left_out == CHECKED:
     with kernel_modes.without(left_out), pytest.raises(AssertionError): check_of_checks(count)
     return
@@ -224,13 +223,13 @@ def test_dump_knows_all_passes_of_a_target(arch: str, steps: str, capsys: pytest
     compile_kernel(kernel.sink, arch)
 
 def test_what_was_not_checked_is_compiled_again_to_check_it(count: list[str]) -> None:
-  """CHECK=1 found kernels of before in the cache, and checked nothing."""
+  """CHECK=1 once found kernels in the cache, and checked nothing."""
   with Context(CHECK=0): unchecked = mode()
   with Context(CHECK=1): assert [k for k, (a, b) in enumerate(zip(unchecked, mode())) if a != b] == [CHECKED]
   check_of_checks(count)
 
 def test_what_is_to_be_shown_is_compiled_again(count: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-  """DUMP found the kernel in the cache, and showed nothing."""
+  """DUMP once found the kernel in the cache, and showed nothing."""
   for _ in range(2):
     with Context(DUMP="linearize"): compile_kernel(sink(20), ARCH)
     assert capsys.readouterr().out
@@ -241,7 +240,7 @@ IN_NO_KEY = {"DEBUG", "DUMP", "SPEC", "VIZ", "IGNORE_BEAM_CACHE", "CACHE"}
 MAKES_CODE = ("uop", "codegen", "machine", "isa", "engine/run/compile.py", "engine/run/sizes.py", "engine/run/tune.py")
 
 def test_variables_that_makers_of_code_read_are_modes() -> None:
-  """A new one is in the keys, and shown to be by a mode in kernel_modes, or says here why not."""
+  """A new variable is in the keys, and a mode in kernel_modes shows it, or there is a reason here."""
   declared = {key for key, *_ in documentation()}
   read = set[str]()
   for place in MAKES_CODE:
@@ -287,7 +286,7 @@ def test_names_and_values() -> None:
   assert value_of(5, {}) == 5 and value_of(v * 3 + 1, {"n": 4}) == 13
 
 def test_kernels_that_a_device_keeps_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-  """A server whose sizes change for ever keeps the last ones; a schedule that is larger than the bound stays whole."""
+  """A server with ever new sizes keeps the last kernels. A schedule larger than the bound stays whole."""
   monkeypatch.setattr(compiling, "MOST_KERNELS", 6)
   device = Device["PYTHON"]
   monkeypatch.setattr(device, "kernels", {})
@@ -318,13 +317,13 @@ def test_a_closed_device_keeps_no_kernels(name: str) -> None:
 # ***** cost *****
 
 def constants(n: int) -> Tensor:
-  """More constants than there are registers: the instructions are put in order, and values spilled."""
+  """Return more constants than there are registers: the instructions are scheduled, and values spilled."""
   x = Tensor.empty(4096, device="PYTHON")
   for k in range(n): x = x * x + (0.5 + k / 128)
   return x
 
 def shared(n: int) -> Tensor:
-  """A graph whose nodes are used again and again."""
+  """Return a graph whose nodes are used again and again."""
   choose, nodes = random.Random(1), [Tensor.empty(4096, device="PYTHON")]
   while len(nodes) < n:
     a, b = choose.choice(nodes[-24:]), choose.choice(nodes[-24:])

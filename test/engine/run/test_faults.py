@@ -1,5 +1,4 @@
-"""Faults of tinyhw become InternalErrors at one place, which name kernel and line; what users did wrong keeps its
-class."""
+"""Faults of tinyhw become InternalErrors at one place, which name kernel and line. Errors of users keep their class."""
 from __future__ import annotations
 import inspect
 
@@ -12,14 +11,14 @@ from tinyhw.engine.schedule import schedule
 from tinyhw.errors import InternalError, ShapeError, SymbolicError
 
 class Fault(KeyError):
-  """What is raised in the place of a real fault."""
+  """Raised in place of a real fault."""
 
 def broken(*args: object, **kwargs: object) -> object: raise Fault("x" * 1000)
 
 def line() -> int: return inspect.currentframe().f_back.f_lineno  # type: ignore[union-attr]
 
 def fails(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> str:
-  """What the error says where a function of the engine has a fault. Its cause is the fault."""
+  """Return the error's text for a fault in a function of the engine. Its cause is the fault."""
   monkeypatch.setattr(module, name, broken)
   with Context(CACHE=0), pytest.raises(InternalError) as found: (Tensor([1.0, 2.0, 3.0]) * 2.0 + 7.25).realize()
   assert isinstance(found.value.__cause__, Fault) and not isinstance(found.value, KeyError)

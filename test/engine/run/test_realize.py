@@ -1,4 +1,4 @@
-"""Running schedules: what fails leaves nothing marked as computed, and a process that was copied goes on."""
+"""Running schedules: a failure leaves nothing marked as computed, and a forked process continues."""
 from __future__ import annotations
 import os
 import sys
@@ -61,7 +61,8 @@ CALLS = {
 }
 
 def calls(function: Callable[[], object]) -> int:
-  """How many functions a call of a function calls; the least of some, as Python may run finalizers in any of them."""
+  """Return how many functions a call runs. It is the least of several measurements, as Python may run finalizers in any
+  of them."""
   counts = []
   for _ in range(4):
     events: list[str] = []

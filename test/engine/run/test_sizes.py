@@ -1,5 +1,5 @@
-"""Kernels for any number of elements: the numbers are those of the plain kernels, and few kernels are compiled for
-many shapes."""
+"""Kernels for any number of elements: their numbers equal those of the plain kernels, and few kernels serve many
+shapes."""
 from __future__ import annotations
 import pytest
 
@@ -26,7 +26,7 @@ def kernels(*tensors: Tensor) -> list[UOp]:
   return [k.sink for k in schedule(canonicalize([t.uop for t in tensors])).kernels]
 
 def drawn(device: str, plain: bool) -> list[list[float]]:
-  """Numbers of many kinds and sizes, around those of tiles."""
+  """Return random numbers of many kinds and sizes, around tile sizes."""
   Tensor.manual_seed(11)
   found = []
   with Context(NOOPT=int(plain)):

@@ -1,5 +1,5 @@
-"""tinyhw/engine/run/version.py: the compiler's digest is of contents, of all that decides what code is made, in
-folders and archives."""
+"""tinyhw/engine/run/version.py: the digest covers the contents of all files that affect the code, in folders and
+archives."""
 from __future__ import annotations
 import os
 from pathlib import Path

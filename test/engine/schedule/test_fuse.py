@@ -1,4 +1,4 @@
-"""Which kernels a tensor program becomes: how many, and at what cost in nodes looked at."""
+"""The kernels of a tensor program: their number, and the cost of finding them in visited nodes."""
 from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
@@ -64,7 +64,7 @@ GATHERED: dict[str, tuple[Callable[[Tensor], Tensor], int]] = {
 
 @pytest.mark.parametrize("name", GATHERED)
 def test_what_is_gathered_is_gathered_once(name: str) -> None:
-  """A convolution looked up each pixel of its images anew for each channel and window: two fifths of a ResNet's
+  """A convolution once gathered each pixel of its images again for each channel and window: two fifths of a ResNet's
   step."""
   make, count = GATHERED[name]
   assert kernels(make(Tensor.empty(8, dtype=dtypes.int32, device="PYTHON"))) == count
@@ -79,8 +79,7 @@ def test_batchnorm_in_training_is_few_kernels() -> None:
   assert kernels(out) <= 4
 
 def test_one_training_step_of_a_perceptron() -> None:
-  """The hidden layer before and after relu, what flows back to it, two weights, two biases; nothing for multiplying by
-  1."""
+  """The hidden layer before and after relu, its gradient, two weights, two biases. Multiplying by 1 costs no kernel."""
   x, w, b, v, c = empty(32, 64), empty(64, 48), empty(48), empty(48, 10), empty(10)
   loss = (((x @ w + b).relu() @ v + c) * empty(32, 10)).sum()
   assert kernels(*loss.gradient(w, b, v, c)) == 7
@@ -111,7 +110,7 @@ def test_a_large_product_is_alone_in_its_kernel(name: str) -> None:
 
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_results_of_products_and_others(name: str) -> None:
-  """They are what products have that are stored as they are."""
+  """They equal those of products that are stored as they are."""
   def result(stored: bool) -> np.ndarray[Any, Any]:
     random = np.random.default_rng(3)
     def of(*shape: int) -> Tensor: return Tensor(random.random(shape, np.float32))
@@ -122,8 +121,7 @@ def test_results_of_products_and_others(name: str) -> None:
   np.testing.assert_allclose(result(False), result(True), rtol=1e-5)
 
 def test_what_is_computed_twice_is_stored_alike() -> None:
-  """A row's sum has no buffer where one kernel alone wants it, and has two where it is also computed again for
-  another."""
+  """A row's sum has no buffer if one kernel alone uses it. It has two if it is also computed again for another."""
   def rows(u: UOp) -> UOp: return graph.reduce(graph.unary(Ops.EXP, u), Ops.ADD, (1,))
   def scaled(u: UOp) -> UOp: return graph.mul(u, graph.expand(rows(u), u.shape))
   x = empty(64, 64).uop
@@ -136,7 +134,7 @@ def test_what_is_computed_twice_is_stored_alike() -> None:
 # ***** cost *****
 
 def cost(tensors: list[Tensor]) -> int:
-  """Nodes and places that scheduling visits: a count, so the same on every machine."""
+  """Return the nodes and gated indices that scheduling visits: a count, so the same on every machine."""
   roots = [strip(r) for r in split_reductions([strip(r) for r in canonicalize([t.uop for t in tensors]).roots])]
   places = Places(roots)
   total = len(places.nodes) + sum(map(len, places.at.values()))
@@ -205,7 +203,7 @@ def gradients_of_layers(layers: int) -> list[Tensor]:
 
 @pytest.mark.parametrize("make, steps", [(sum_of_sums, 100), (gradients_of_layers, 40)])
 def test_twice_the_graph_is_twice_the_lines(make: Callable[[int], list[Tensor]], steps: int) -> None:
-  """What does not visit nodes or places, too: from a graph to kernels in order, with memory."""
+  """Also for steps that do not visit nodes or indices: from a graph to ordered kernels, with memory."""
   costs = []
   for size in (steps, 2 * steps):
     roots = list(canonicalize([t.uop for t in make(size)]).roots)
@@ -218,7 +216,7 @@ def test_deep_graphs_need_no_deep_stack() -> None:
   assert kernels(x) >= 1
 
 def buffers(*tensors: Tensor) -> list[str]:
-  """The types of what kernels store."""
+  """Return the types of the kernels' stores."""
   return [w.dtype.name for k in schedule(canonicalize([t.uop for t in tensors])).kernels for w in k.writes]
 
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16], ids=str)

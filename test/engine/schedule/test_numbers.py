@@ -1,4 +1,4 @@
-"""tinyhw/engine/schedule/numbers.py: a number that changes is an argument: few kernels, the same bits."""
+"""tinyhw/engine/schedule/numbers.py: a changing number becomes an argument, with few kernels and the same bits."""
 from __future__ import annotations
 from collections.abc import Callable, Iterator
 import random
@@ -26,7 +26,7 @@ def no_families(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[UOp]]:
-  """Grows with each kernel that is compiled; no test before has compiled one."""
+  """Return a list that grows with each compiled kernel. No test before has compiled one."""
   found: list[UOp] = []
   plain = compiling._compile
   monkeypatch.setattr(compiling, "_compile", lambda sink, arch, device: found.append(sink) or plain(sink, arch, device))
@@ -52,7 +52,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Tensor], list[Any], int]] = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_thousand_numbers_make_a_handful_of_kernels(name: str, compiled: list[UOp],
                                                       monkeypatch: pytest.MonkeyPatch) -> None:
-  """There used to be a kernel and a schedule for each."""
+  """There was once a kernel and a schedule for each number."""
   program, values, most = PROGRAMS[name]
   for v in values: program(v).realize()
   assert 0 < len(compiled) <= 2 * most and len(scheduling._schedules) <= 2 * most
@@ -68,7 +68,7 @@ PLACES: dict[str, Callable[[Tensor, int], Tensor]] = {
 
 @pytest.mark.parametrize("name", PLACES)
 def test_places_make_a_handful_of_kernels(name: str, compiled: list[UOp]) -> None:
-  """There used to be a kernel for each: in a loop over minibatches as many as batches."""
+  """There was once a kernel for each offset: a loop over minibatches had as many kernels as batches."""
   x = Tensor(np.arange(9000, dtype=np.float32).reshape(90, 100) % 7).realize()
   for k in range(40): PLACES[name](x, k).realize()
   assert 0 < len(compiled) <= 10 and len(scheduling._schedules) <= 8
@@ -171,7 +171,7 @@ def test_an_argument_has_the_bits_of_the_constant(device: str, dtype: DType) -> 
   assert repr(found[0]) == repr(found[99])
 
 def random_program(choose: random.Random) -> Callable[[list[float]], list[Tensor]]:
-  """A program over two inputs, of floats and of ints, with a number in most of its operations."""
+  """Return a program over two inputs, floats and ints, with a number in most of its operations."""
   steps = [
     (choose.choice("add mul sub div where clip sum pad max cast half mod and floordiv gather cumsum less".split()),
      choose.randrange(6))
@@ -215,7 +215,7 @@ def test_random_programs_have_the_same_bits(seed: int) -> None:
 # ***** places *****
 
 def place_program(r: random.Random) -> tuple[str, list[int]]:
-  """A program for NumPy and Tensor alike, with {0}, {1} ... where numbers change, and the largest of each of these."""
+  """Return a program for NumPy and Tensor, with {0}, {1} ... for changing numbers, and the maximum of each."""
   lines, most, shape = [], list[int](), [12, 10]
   def slot(largest: int) -> str:
     most.append(largest)

@@ -1,4 +1,4 @@
-"""BITCASTs that change the size of elements: what they become in a schedule is what the interpreter says they are."""
+"""BITCASTs that change the size of elements: their schedule gives the interpreter's results."""
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,5 @@
-"""Schedules: readers of a buffer before its ASSIGN, copies where that cannot be, equal work found again; and what
-group.py merges."""
+"""Schedules: readers of a buffer before its ASSIGN, copies for cycles, reuse of equal work, and the merges of
+group.py."""
 from __future__ import annotations
 import random
 
@@ -23,8 +23,8 @@ def tensor(*values: float) -> Tensor: return Tensor([float(v) for v in values], 
 def empty(*shape: int) -> Tensor: return Tensor.empty(*shape, device=DEVICE)
 
 def test_kernels_have_the_lines_of_the_run() -> None:
-  """Equal graphs have one schedule, and the lines of who runs it; kernels that several nodes became have the line of
-  what they compute."""
+  """Equal graphs have one schedule, and get the lines of the current run. A kernel of several nodes has the line of its
+  result."""
   def lines(*tensors: Tensor) -> list[str]:
     kernels = schedule(canonicalize([t.uop for t in tensors])).kernels
     return ["?" if k.line is None else f"{k.line[1] - first}" for k in kernels]
@@ -99,8 +99,8 @@ def test_slices_of_a_cache() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_assigns_are_done_in_program_order(seed: int) -> None:
-  """Several buffers, random reads and assigns, realized at once in random order: as if each had been done on the
-  spot."""
+  """Several buffers, random reads and assigns, realized at once in random order. Results are as if each was done
+  immediately."""
   rng = random.Random(seed)
   arrays = [np.arange(4, dtype=np.float32) + 10 * k for k in range(3)]
   tensors = [Tensor(a, device=DEVICE).realize() for a in arrays]
@@ -155,7 +155,7 @@ def test_bound_variables_do_not_matter() -> None:
   assert a.roots == b.roots and a.variables == {"n": 3} and b.variables == {"n": 5}
 
 def test_what_has_no_elements_has_no_kernels() -> None:
-  """One that did would read, before its empty loop, from buffers that have no elements either."""
+  """Such a kernel would read, before its empty loop, from buffers without elements."""
   x = Tensor(np.zeros((0, 3), np.float32), device=DEVICE).realize()
   for made in (x + 1, x.sum(1), x[:, :1].expand(0, 5), x.to("PYTHON:1")):
     assert not schedule(canonicalize([made.uop])).kernels
@@ -199,7 +199,7 @@ def test_canonicalize_visits_each_node_once(monkeypatch: pytest.MonkeyPatch) -> 
   assert len(visited) == len(set(visited)) == len(x.uop.toposort())
 
 def test_schedules_that_are_kept_hold_no_results() -> None:
-  """A value that depends on no storage is its own canonical graph; its memory is free when nobody has it any more."""
+  """A value that depends on no storage is its own canonical graph. Its memory is freed with its last user."""
   import gc
 
   from tinyhw.helpers import GlobalCounters

@@ -1,4 +1,4 @@
-"""Reductions in two steps: which are split, and that they give the same."""
+"""Reductions in two steps: which of them are split, and that the results are equal."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def test_results(name: str) -> None:
   np.testing.assert_allclose(getattr(Tensor(a), name)(1).numpy(), getattr(a, name)(1), rtol=1e-5)
 
 def partial(t: Tensor) -> tuple[int, ...]:
-  """How the terms of a first step are arranged; () where there is one step."""
+  """Return the arrangement of a first step's terms; () if there is one step."""
   found = [u.src[0].shape for root in split_reductions([t.uop]) for u in root.toposort() if u.op is Ops.CONTIGUOUS
            for u in u.src]
   return found[0] if found else ()
@@ -66,7 +66,7 @@ def test_columns_with_rows_left_over(name: str, rows: int, columns: int) -> None
   np.testing.assert_allclose(getattr(Tensor(a), name)(0).numpy(), getattr(a.astype(np.float64), name)(0), rtol=1e-6)
 
 def sum_of_products(count: int, rows: int = 64) -> tuple[Tensor, float]:
-  """The gradient of what several products have as a factor, and how far it is from numpy's."""
+  """Return the gradient of a common operand of several products, and its distance from numpy's."""
   random = np.random.default_rng(1)
   x, *weights = (random.random(shape, np.float32) for shape in ((rows, 64), *[(64, 96)] * count))
   outer = random.random((count, rows, 96), np.float32)
@@ -83,7 +83,7 @@ def test_a_sum_of_large_products_is_as_many_sums(count: int, rows: int, sums: in
   assert error < 1e-5 and reductions(gradient) == sums
 
 def product(rows: int, columns: int, terms: int) -> UOp:
-  """The elements of a product of matrices before they are summed."""
+  """Return the elements of a matrix product before they are summed."""
   factors = [Tensor.empty(*shape, device="PYTHON").uop for shape in ((rows, 1, terms), (1, columns, terms))]
   return graph.mul(*[graph.expand(x, (rows, columns, terms)) for x in factors])
 
