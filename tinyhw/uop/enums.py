@@ -16,13 +16,13 @@ def plain_members(cls: type[E]) -> type[E]:
   for name, member in cls.__members__.items(): type.__setattr__(cls, name, member)
   return cls
 
-class Named(IntEnum):
+class NamedIntEnum(IntEnum):
   """An enumeration that prints as `Ops.ADD` in each version of Python. An IntEnum prints as its number from 3.11 on,
   and before that in an f-string."""
   def __str__(self) -> str: return f"{type(self).__name__}.{self.name}"
 
 @plain_members
-class Ops(Named):
+class Ops(NamedIntEnum):
   """The operation of a UOp. docs/design/uop.md defines sources, argument and semantics of each.
 
   The order is stable: constants sort first.
@@ -146,7 +146,7 @@ class GroupOp:
   Movement = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP})
 
 @plain_members
-class AxisType(Named):
+class AxisType(NamedIntEnum):
   """The kind of a range: where its iterations run."""
   GLOBAL = auto()        # the grid: work items that any worker or workgroup may take
   LOCAL = auto()         # lanes of a workgroup

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from generators.invented import Build, cisc, inputs, lanes, matmul_loop, random_function, run
 
 from tinyhw.errors import AllocationError
-from tinyhw.machine.allocate.allocate import Allocator, allocate
+from tinyhw.machine.allocate.allocate import RegisterAllocator, allocate
 from tinyhw.machine.allocate.spill import spill
 from tinyhw.machine.ir.inst import Function
 from tinyhw.machine.ir.moves import expand, moves
@@ -167,7 +167,7 @@ def test_a_step_that_values_exceed_anyway_is_no_reason_to_crowd(count: int) -> N
   for v in values: b.emit("lea", v, x, x, 0)
   for v in values: b.emit("lea", b.new("r64"), v, x, 0)
   b.emit("ret", x)
-  allocator = Allocator(b.function, target)
+  allocator = RegisterAllocator(b.function, target)
   file = allocator.file.banks[allocator.views[x.id].bank]
   sizes = [reach.bit_count() for reach in file.reaches]
   assert len(sizes) > 2 and allocator.reach[file.position].bit_count() == next(size for size in sizes if size >= count)

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from generators.invented import cisc, lanes
 
 from tinyhw.machine.ir.inst import Bank, RegClass
-from tinyhw.machine.ir.registers import BankFile, RegisterFile, View, registers_of, size_of
+from tinyhw.machine.ir.registers import BankFile, TargetRegisters, RegClassInfo, registers_of, size_of
 
 def test_best_register_is_the_lowest_bit() -> None:
   file = registers_of(cisc(10))
@@ -21,7 +21,7 @@ def test_find_against_a_plain_search(free: int, form: tuple[int, int]) -> None:
   bank = Bank("b", 16, tuple(range(16)))
   cls = RegClass("c", bank, 32 * units, units, align, tuple(map(str, range(16))))
   quad = RegClass("q", bank, 128, 4, 4, tuple(map(str, range(16))))
-  view = View(cls, BankFile(bank, 0, [cls, quad], bank.allocatable))
+  view = RegClassInfo(cls, BankFile(bank, 0, [cls, quad], bank.allocatable))
   mask = (1 << units) - 1
   fits = [k for k in range(0, 17 - units, align) if free >> k & mask == mask]
   assert view.find_first(free) == (fits[0] if fits else -1)
@@ -51,7 +51,7 @@ def test_over_tells_the_bank() -> None:
 
 def test_shapes() -> None:
   target = cisc()
-  file: RegisterFile = registers_of(target)
+  file: TargetRegisters = registers_of(target)
   table = target.table
   assert file.shape(table["lea"]).plain and not file.shape(table["add"]).plain and not file.shape(table["add"]).rigid
   shift, divide = file.shape(table["shl"]), file.shape(table["div"])

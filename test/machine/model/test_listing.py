@@ -12,7 +12,7 @@ from tinyhw.isa.x86.asm.syntax import parse_function
 from tinyhw.isa.x86.describe import describe, reader
 from tinyhw.isa.x86.table import regs
 from tinyhw.machine.ir.inst import Function
-from tinyhw.machine.model.listing import Registers, cut, find_loops, iteration, lines_of, short, size, sum_text
+from tinyhw.machine.model.listing import LiveRegisters, cut, find_loops, iteration, lines_of, short, size, sum_text
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
@@ -69,7 +69,7 @@ def test_an_iteration_includes_inner_loops() -> None:
 
 def test_live_registers() -> None:
   function = nest()
-  registers = Registers(function, regs.BANKS, {"vec": tuple(range(16))})
+  registers = LiveRegisters(function, regs.BANKS, {"vec": tuple(range(16))})
   counts = registers.counts(2)
   assert [c["gpr"] for c in counts] == [5, 5, 5, 5, 5]       # rax, rcx, rdx, rsi, rdi
   assert [c["vec"] for c in counts] == [2, 2, 1, 1, 1]       # ymm1 goes around the loop; ymm0 only from load to use

@@ -8,16 +8,16 @@ from test.machine.model.test_listing_waves import nest, operations, touched
 from test.machine.model.test_traffic import CARD
 from test.machine.model.test_waves import MODEL
 from tinyhw.machine.ir.inst import MInst
-from tinyhw.machine.model.listing_gpu import Launch, Vendor
+from tinyhw.machine.model.listing_gpu import LaunchModel, GpuGeneration
 from tinyhw.machine.model.listing_notes import Noted
-from tinyhw.machine.model.occupancy import Kernel
+from tinyhw.machine.model.occupancy import KernelResources
 from tinyhw.machine.model.traffic import Traffic
 from tinyhw.machine.model.waves import Model
 
 def element(inst: MInst) -> str: return {"add": "f16", "store": "vf32"}.get(inst.row.name, "")
 def never(inst: MInst) -> bool: return False
 
-def launch(grid: int | None) -> tuple[Launch, list[Traffic]]:
+def launch(grid: int | None) -> tuple[LaunchModel, list[Traffic]]:
   """A kernel of two waves a workgroup, and the arguments of its model."""
   seen: list[Traffic] = []
   def model(traffic: Traffic) -> Model:
@@ -26,8 +26,8 @@ def launch(grid: int | None) -> tuple[Launch, list[Traffic]]:
   noted = Noted(touched, never, never, lambda inst: 0, never)
   card = CARD._replace(unit=MODEL.unit, flops={"f16": 2.0, "vf32": 8.0})
   program: Any = SimpleNamespace(uops=(), lanes=8, local_bytes=0)
-  return Launch(Vendor(card, 4, 1 << 20, "made up", repr, operations, element, noted, model),
-                Kernel({"v": 16}, 0, 8, grid), nest(), program), seen
+  return LaunchModel(GpuGeneration(card, 4, 1 << 20, "made up", repr, operations, element, noted, model),
+                     KernelResources({"v": 16}, 0, 8, grid), nest(), program), seen
 
 def test_a_small_grid_shares_the_card_among_fewer_units() -> None:
   assert [launch(grid)[1][0].units for grid in (3, 400, None)] == [3, 10, 10]

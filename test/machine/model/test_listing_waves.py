@@ -7,16 +7,16 @@ import pytest
 from test.machine.model.test_waves import MODEL, add, jump, meet, one_loop, store, v
 from tinyhw.dtype import dtypes
 from tinyhw.machine.ir.inst import Effect, Function, MInst
-from tinyhw.machine.model.listing import Reader, find_loops
-from tinyhw.machine.model.listing_waves import Card, bounds_of, executions, time, wave_lines
-from tinyhw.machine.model.occupancy import Kernel
+from tinyhw.machine.model.listing import InstructionInfo, find_loops
+from tinyhw.machine.model.listing_waves import CardModel, bounds_of, executions, time, wave_lines
+from tinyhw.machine.model.occupancy import KernelResources
 from tinyhw.uop.ops import UOp
 
 def operations(inst: MInst) -> int: return 4 if inst.row.name == "add" else 0
 def touched(inst: MInst) -> int: return 16 if inst.row.effects & Effect.STORE else 0
 def peak(insts: Sequence[MInst]) -> tuple[float, str]: return 2.0, "f32"
 
-CARD = Card("A card", "made up", MODEL, 10, 1.0, 8.0, operations, touched, peak)
+CARD = CardModel("A card", "made up", MODEL, 10, 1.0, 8.0, operations, touched, peak)
 
 def nest() -> Function:
   """5 iterations: an addition, 20 iterations of another one, a store to a buffer of 400 bytes."""
@@ -32,7 +32,7 @@ def nest() -> Function:
 def test_executions() -> None: assert executions(nest(), find_loops(nest())) == [5, 100, 5]
 
 def test_bounds() -> None:
-  found = bounds_of(nest(), Kernel({"v": 16}, 0, 8, 40), CARD)
+  found = bounds_of(nest(), KernelResources({"v": 16}, 0, 8, 40), CARD)
   assert (found.held.groups, found.held.waves, found.held.limit) == (4, 8, "the grid")
   outer, inner = found.parts
   assert (outer.operations, outer.times, inner.operations, inner.times) == (21 * 4, 5, 4, 20) and found.hottest is outer
@@ -41,19 +41,19 @@ def test_bounds() -> None:
   assert inner.cost.resources == {"a": 8} and inner.rate == 4 * 8 / 8 and inner.share == 1 and inner.binding == "a"
 
 def test_what_depends_on_the_launch_is_not_told() -> None:
-  found = bounds_of(nest(), Kernel({"v": 16}, 0, 8), CARD)
+  found = bounds_of(nest(), KernelResources({"v": 16}, 0, 8), CARD)
   assert found.operations is None and found.memory is None
 
 def test_code_without_loops_is_its_own_hottest_part() -> None:
   function = Function("line")
   function.new_block().insts += [add(0, 0), meet()]
-  found = bounds_of(function, Kernel({"v": 16}, 0, 8, 1), CARD)
+  found = bounds_of(function, KernelResources({"v": 16}, 0, 8, 1), CARD)
   assert found.parts == () and found.hottest is found.whole
 
 def test_lines() -> None:
-  kernel = Kernel({"v": 24}, 100, 8, 40)
+  kernel = KernelResources({"v": 24}, 100, 8, 40)
   function = nest()
-  reader = Reader(repr, touched, operations, lambda *_: [], copies=2)
+  reader = InstructionInfo(repr, touched, operations, lambda *_: [], copies=2)
   lines = wave_lines(kernel, CARD, function, find_loops(function), reader)
   assert lines[:2] == ["occupancy: 24 vs: 5 waves a SIMD (the next at 16); 100 bytes of local memory: 8 workgroups a "
                        "unit",
@@ -67,7 +67,7 @@ def test_lines() -> None:
 
 def test_one_loop_is_hot() -> None:
   function = one_loop(add(0, 1), times=3)
-  assert bounds_of(function, Kernel({}, 0, 4, 1), CARD).hottest.loop is not None and v(0).index == 0
+  assert bounds_of(function, KernelResources({}, 0, 4, 1), CARD).hottest.loop is not None and v(0).index == 0
 
 @pytest.mark.parametrize("seconds, text", [(2.0, "2 s"), (0.00123, "1.23 ms"), (1e-6, "1 us"), (5e-9, "5 ns")])
 def test_times(seconds: float, text: str) -> None: assert time(seconds) == text

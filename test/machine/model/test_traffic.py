@@ -5,11 +5,11 @@ from tinyhw.dtype import dtypes
 from tinyhw.machine.ir.inst import Effect, Inst, MInst
 from tinyhw.machine.model.access import Pattern
 from tinyhw.machine.model.hardware import Hardware
-from tinyhw.machine.model.occupancy import RegisterFile, Unit
+from tinyhw.machine.model.occupancy import RegisterFile, ComputeUnit
 from tinyhw.machine.model.traffic import Traffic, place_of
 from tinyhw.uop.ops import UOp
 
-UNIT = Unit("unit", 2, 8, 4, {"v": RegisterFile(64, 8)}, 1 << 10, 16, 4)
+UNIT = ComputeUnit("unit", 2, 8, 4, {"v": RegisterFile(64, 8)}, 1 << 10, 16, 4)
 CARD = Hardware("A card", UNIT, 10, 2.0, local_rate=16, first_rate=32, second_rate=160, memory_gbs=40, last_gbs=0,
                 flops={}, sector=32, banks=4)
 LOAD = MInst(Inst("load", "", (), effects=Effect.LOAD), [])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from tinyhw.dtype import dtypes
 from tinyhw.machine.ir.inst import Access, Bank, Block, Effect, Function, Inst, MInst, Operand, Reg, RegClass
 from tinyhw.machine.model.listing import find_loops
-from tinyhw.machine.model.occupancy import Kernel, RegisterFile, Residency, Unit, residency
+from tinyhw.machine.model.occupancy import KernelResources, RegisterFile, Residency, ComputeUnit, residency
 from tinyhw.machine.model.waves import Cost, Model, kernel_cost, loop_cost
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -28,7 +28,7 @@ def takes(inst: MInst) -> Mapping[str, float]: return TAKES[inst.row.pipe]
 def counters(inst: MInst) -> Sequence[str]: return ("loads",) if inst.row is LOAD else ()
 def waits(inst: MInst) -> Mapping[str, int]: return {"loads": inst.operands[0]} if inst.row is WAIT else {}
 
-MODEL = Model(Unit("unit", 2, 8, 4, {"v": RegisterFile(128, 8)}, 1024, 64, 8), takes, {"a": "simd", "m": "unit"},
+MODEL = Model(ComputeUnit("unit", 2, 8, 4, {"v": RegisterFile(128, 8)}, 1024, 64, 8), takes, {"a": "simd", "m": "unit"},
               {"a": "adders", "m": "memory"},
               lambda inst: LATENCY[inst.row.pipe], lambda inst: 1.0, counters, waits, lambda inst: inst.row is MEET)
 
@@ -52,7 +52,7 @@ def jump(to: Block, number: int, times: int) -> MInst:
   return MInst(JUMP, [to], UOp(Ops.END, dtypes.void, (counted,)))
 
 def held(lanes: int, registers: int = 16, local: int = 0) -> Residency:
-  return residency(MODEL.unit, Kernel({"v": registers}, local, lanes))
+  return residency(MODEL.unit, KernelResources({"v": registers}, local, lanes))
 
 def cost(function: Function, lanes: int = 4, local: int = 0) -> Cost:
   return loop_cost(MODEL, function, find_loops(function)[0], held(lanes, local=local))

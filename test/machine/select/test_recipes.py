@@ -2,7 +2,7 @@
 from __future__ import annotations
 from typing import Any
 
-from tinyhw.machine.select.recipes import Step, followed, parse
+from tinyhw.machine.select.recipes import RecipeLine, followed, parse
 
 TEXT = """
 half_f32 x y
@@ -22,7 +22,7 @@ def test_text() -> None:
 
 def test_lines_get_what_their_sources_are() -> None:
   seen: list[Any] = []
-  def perform(line: Step, sources: list[Any]) -> str:
+  def perform(line: RecipeLine, sources: list[Any]) -> str:
     seen.append((line.key, sources))
     return f"result of {line.key}"
   assert followed(parse(TEXT)["half_f32"], ["X", 7], perform) == "result of v_fma_f32"

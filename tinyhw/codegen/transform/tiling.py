@@ -38,11 +38,11 @@ from tinyhw.codegen.kernel.grid import ranges_of, values_of
 from tinyhw.codegen.transform.stage import next_array
 from tinyhw.dtype import dtypes
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.uop.enums import AxisType, Named, Ops, plain_members
+from tinyhw.uop.enums import AxisType, NamedIntEnum, Ops, plain_members
 from tinyhw.uop.ops import UOp
 
 @plain_members
-class OptOps(Named):
+class OptOps(NamedIntEnum):
   """The kinds of choices, as described at the head of this file."""
   VECTOR = 1
   UPCAST = 2

@@ -12,11 +12,11 @@ from tinyhw.isa.amd.table.form import Generation
 from tinyhw.isa.amd.target import assemble, code_of, target
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst
-from tinyhw.machine.model.listing import Line
-from tinyhw.machine.model.listing_gpu import Launch, Vendor
+from tinyhw.machine.model.listing import EncodedInst
+from tinyhw.machine.model.listing_gpu import LaunchModel, GpuGeneration
 from tinyhw.machine.model.listing_notes import Noted
 from tinyhw.machine.model.listing_waves import Bounds
-from tinyhw.machine.model.occupancy import Kernel
+from tinyhw.machine.model.occupancy import KernelResources
 from tinyhw.uop.program import Program
 
 __all__ = ["bounds", "compile_listed", "describe", "microarchitecture"]
@@ -26,23 +26,23 @@ def text_of(inst: MInst) -> str:
   goals = [o for o in inst.operands if isinstance(o, Block)]
   return f"{inst.row.isa.mnemonic} {goals[0]!r}" if goals else show(inst)
 
-def kernel_of(function: Function, program: Program, generation: Generation) -> Kernel:
+def kernel_of(function: Function, program: Program, generation: Generation) -> KernelResources:
   """The properties of a kernel's launch: registers, local memory, lanes and grid."""
   code = code_of(program, generation.arch, function, b"")
-  return Kernel(dict(code.registers), program.local_bytes, program.lanes, program.grid if isinstance(program.grid, int)
-                else None)
+  return KernelResources(dict(code.registers), program.local_bytes, program.lanes,
+                         program.grid if isinstance(program.grid, int) else None)
 
-def vendor_of(generation: Generation) -> Vendor:
+def vendor_of(generation: Generation) -> GpuGeneration:
   """The parts of a listing that depend on the generation."""
   noted = Noted(touched, is_local, is_private, lambda inst: 0, lambda inst: bool(waits(inst)))
   cache_bytes = capabilities(generation.arch).cache_bytes[-1]
-  return Vendor(card(generation), generation.wave, cache_bytes, SOURCE, text_of, operations, element_of, noted,
-                lambda traffic: model(Costs(generation, traffic)))
+  return GpuGeneration(card(generation), generation.wave, cache_bytes, SOURCE, text_of, operations, element_of, noted,
+                       lambda traffic: model(Costs(generation, traffic)))
 
-def launch(function: Function, program: Program, arch: str) -> Launch:
+def launch(function: Function, program: Program, arch: str) -> LaunchModel:
   """Describe the launch of a laid out kernel on the typical card of an architecture."""
   generation = generation_of(arch)
-  return Launch(vendor_of(generation), kernel_of(function, program, generation), function, program)
+  return LaunchModel(vendor_of(generation), kernel_of(function, program, generation), function, program)
 
 def bounds(program: Program, arch: str) -> Bounds:
   """The limits of a kernel on the typical card of an architecture, without its listing."""
@@ -50,7 +50,7 @@ def bounds(program: Program, arch: str) -> Bounds:
 
 def describe(function: Function, text: bytes, places: Sequence[tuple[int, MInst]], program: Program, arch: str) -> str:
   """The listing of an encoded function. places: offsets and instructions, from encode_function."""
-  lines = [Line(offset, text[offset:offset + decode(text, offset, arch)[1]], inst) for offset, inst in places]
+  lines = [EncodedInst(offset, text[offset:offset + decode(text, offset, arch)[1]], inst) for offset, inst in places]
   return launch(function, program, arch).listing(lines, target(arch))
 
 def compile_listed(program: Program, arch: str, microarchitecture: str = "") -> tuple[Code, str]:

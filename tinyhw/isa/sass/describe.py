@@ -18,11 +18,11 @@ from tinyhw.isa.sass.table.units import RESERVED_BYTES, WARP, column
 from tinyhw.isa.sass.target import code_of, scheduled, target
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst
-from tinyhw.machine.model.listing import Line
-from tinyhw.machine.model.listing_gpu import Launch, Vendor
+from tinyhw.machine.model.listing import EncodedInst
+from tinyhw.machine.model.listing_gpu import LaunchModel, GpuGeneration
 from tinyhw.machine.model.listing_notes import Noted
 from tinyhw.machine.model.listing_waves import Bounds
-from tinyhw.machine.model.occupancy import Kernel
+from tinyhw.machine.model.occupancy import KernelResources
 from tinyhw.uop.program import Program
 
 __all__ = ["bounds", "compile_listed", "microarchitecture"]
@@ -41,20 +41,20 @@ def assembled(program: Program, arch: str) -> tuple[Code, Function, dict[int, Co
   code = code_of(program, arch, function, *encode_function(blocks, generation_of(arch)))
   return code, function, {id(inst): control for _, lines in blocks for inst, control in lines}
 
-def launch(code: Code, function: Function, controls: dict[int, Control], program: Program, arch: str) -> Launch:
+def launch(code: Code, function: Function, controls: dict[int, Control], program: Program, arch: str) -> LaunchModel:
   """Describe a kernel on the typical card of an architecture."""
   conflicts = conflicts_of(function, controls)
   waves = -(-program.lanes // WARP)
   own = Costs(arch, None, controls, conflicts, waves)
   noted = Noted(functools.partial(touched, waves=waves), is_local, is_private, lambda inst: conflicts.get(id(inst), 0),
                 only_waits, own.held)
-  vendor = Vendor(CARDS[column(arch)], WARP, capabilities(arch).cache_bytes[-1], SOURCE,
-                  lambda inst: text_of(inst, own.control(inst)), operations,
-                  element_of, noted, lambda traffic: model(Costs(arch, traffic, controls, conflicts, waves)),
-                  ("control", own.words))
-  kernel = Kernel({"R": dict(code.registers)["r"]}, program.local_bytes + RESERVED_BYTES, program.lanes,
-                  program.grid if isinstance(program.grid, int) else None)
-  return Launch(vendor, kernel, function, program)
+  vendor = GpuGeneration(CARDS[column(arch)], WARP, capabilities(arch).cache_bytes[-1], SOURCE,
+                         lambda inst: text_of(inst, own.control(inst)), operations,
+                         element_of, noted, lambda traffic: model(Costs(arch, traffic, controls, conflicts, waves)),
+                         ("control", own.words))
+  kernel = KernelResources({"R": dict(code.registers)["r"]}, program.local_bytes + RESERVED_BYTES, program.lanes,
+                           program.grid if isinstance(program.grid, int) else None)
+  return LaunchModel(vendor, kernel, function, program)
 
 def bounds(program: Program, arch: str) -> Bounds:
   """Return the limits of a kernel on the typical card of an architecture, without its listing."""
@@ -64,7 +64,7 @@ def compile_listed(program: Program, arch: str, microarchitecture: str = "") -> 
   """Compile as target.compile does, and return the listing too."""
   code, function, controls = assembled(program, arch)
   insts = [inst for block in function.blocks for inst in block.insts]
-  lines = [Line(BYTES * n, code.text[BYTES * n:BYTES * (n + 1)], inst) for n, inst in enumerate(insts)]
+  lines = [EncodedInst(BYTES * n, code.text[BYTES * n:BYTES * (n + 1)], inst) for n, inst in enumerate(insts)]
   return code, launch(code, function, controls, program, arch).listing(lines, target(arch))
 
 def microarchitecture(vendor: str, signature: int, features: Collection[str] = ()) -> str:

@@ -14,7 +14,7 @@ from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.isa.x86.target import assemble, code_of, target
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Effect, Function, MInst
-from tinyhw.machine.model.listing import Line, Reader, listing
+from tinyhw.machine.model.listing import EncodedInst, InstructionInfo, listing
 from tinyhw.machine.model.listing_core import Core, bound_lines
 from tinyhw.machine.model.scoreboard import bound
 from tinyhw.uop.ops import UOp
@@ -66,9 +66,10 @@ def core(microarchitecture: str, vector_bits: int) -> Core:
     return max((peaks[bits] for bits in map(element_bits, insts) if bits), default=0.0)
   return Core(table.title, table.source, table.issue_width, table.ports, table.costs, peak)
 
-def reader(microarchitecture: str, vector_bits: int) -> Reader:
+def reader(microarchitecture: str, vector_bits: int) -> InstructionInfo:
   """The functions by which a listing reads instructions of this processor."""
-  return Reader(show, touched, operations, functools.partial(bound_lines, core(microarchitecture, vector_bits)))
+  last_lines = functools.partial(bound_lines, core(microarchitecture, vector_bits))
+  return InstructionInfo(show, touched, operations, last_lines)
 
 def describe(function: Function, code: bytes, places: Sequence[tuple[int, MInst]], arch: str, microarchitecture: str,
              grid: int | None = None,
@@ -78,7 +79,7 @@ def describe(function: Function, code: bytes, places: Sequence[tuple[int, MInst]
   t = target(arch)
   ends = [offset for offset, _ in places[1:]]
   if places: ends.append(places[-1][0] + decode(code, places[-1][0])[1])
-  lines = [Line(offset, code[offset:end], inst) for (offset, inst), end in zip(places, ends)]
+  lines = [EncodedInst(offset, code[offset:end], inst) for (offset, inst), end in zip(places, ends)]
   return listing(function, lines, t.banks, reader(microarchitecture, 8 * t.capabilities.vector_bytes), grid,
                  t.allocatable, uops)
 

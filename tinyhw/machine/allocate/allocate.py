@@ -24,7 +24,7 @@ from tinyhw.machine.ir.target import Target
 
 Pairs = list[tuple[Reg, Reg]]
 
-class Allocator:
+class RegisterAllocator:
   """The state of the walk.
 
   - where: unit of each value that is live here.
@@ -309,7 +309,7 @@ def allocate(function: Function, target: Target) -> Function:
 
   Blocks lose their parameters, and jumps their arguments. The entry's parameters become physical.
   """
-  allocator = Allocator(function, target)
+  allocator = RegisterAllocator(function, target)
   allocator.start()
   for b in range(len(allocator.flow.blocks)): allocator.block(b)
   for block in allocator.flow.blocks[1:]: block.params = []

@@ -13,7 +13,7 @@ from tinyhw.machine.ir.liveness import Edge, bits, first_jump
 from tinyhw.machine.ir.target import Target
 
 if TYPE_CHECKING:
-  from tinyhw.machine.allocate.allocate import Allocator, Pairs
+  from tinyhw.machine.allocate.allocate import RegisterAllocator, Pairs
 
 def split(function: Function, target: Target, edge: Edge, source: Block, successor: Block, depth: int) -> Block:
   """Make a new block on the edge that jumps to the successor.
@@ -33,7 +33,7 @@ def split(function: Function, target: Target, edge: Edge, source: Block, success
   edge.jump.operands[places[edge.operand]] = block
   return block
 
-def put_on_edge(allocator: Allocator, edge: Edge, pairs: Pairs) -> None:
+def put_on_edge(allocator: RegisterAllocator, edge: Edge, pairs: Pairs) -> None:
   """Place the copies of an edge whose source has just been allocated."""
   flow = allocator.flow
   source, successor = flow.blocks[edge.source], flow.blocks[edge.target]
@@ -51,7 +51,7 @@ def put_on_edge(allocator: Allocator, edge: Edge, pairs: Pairs) -> None:
     block = split(allocator.function, allocator.target, edge, source, successor, min(source.depth, successor.depth))
     block.insts.insert(0, copy)
 
-def _read_by_jumps(allocator: Allocator, block: Block) -> list[int]:
+def _read_by_jumps(allocator: RegisterAllocator, block: Block) -> list[int]:
   """Per bank, the units that the jumps at a block's end read."""
   file = allocator.file
   read = [0] * len(file.banks)
@@ -63,7 +63,7 @@ def _read_by_jumps(allocator: Allocator, block: Block) -> list[int]:
       read[view.bank] |= view.mask << file.banks[view.bank].unit_of[r.index]
   return read
 
-def _destroys(allocator: Allocator, edge: Edge, pairs: Pairs, read: list[int]) -> bool:
+def _destroys(allocator: RegisterAllocator, edge: Edge, pairs: Pairs, read: list[int]) -> bool:
   """Whether the copies overwrite a register that the jumps (`read`) or another edge need."""
   where, views, file = allocator.where, allocator.views, allocator.file
   written = [0] * len(file.banks)

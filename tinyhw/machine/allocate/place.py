@@ -15,14 +15,14 @@ from tinyhw.errors import AllocationError
 from tinyhw.machine.ir.constraints import Demands, demands_of, sources_of
 from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.machine.ir.liveness import Line, bits
-from tinyhw.machine.ir.registers import Shape, View
+from tinyhw.machine.ir.registers import RegisterConstraints, RegClassInfo
 
 if TYPE_CHECKING:
-  from tinyhw.machine.allocate.allocate import Allocator
+  from tinyhw.machine.allocate.allocate import RegisterAllocator
 
-class Plan:
+class Placement:
   """The units of all values when the instruction starts (`new`: values, `written`: operands) and after it."""
-  def __init__(self, allocator: Allocator, line: Line, shape: Shape, demands: Demands):
+  def __init__(self, allocator: RegisterAllocator, line: Line, shape: RegisterConstraints, demands: Demands):
     self.allocator, self.line, self.shape, self.demands = allocator, line, shape, demands
     self.ends = set(line.ends)
     self.heirs = {v for _, v in demands.inherits}
@@ -33,7 +33,7 @@ class Plan:
       bank, mask = shape.source_masks[source]
       self.fixed[bank] |= mask << unit
 
-  def begins(self) -> list[tuple[int, int, View]]:
+  def begins(self) -> list[tuple[int, int, RegClassInfo]]:
     """Written operands that choose a register only after the reads: (operand, value, view)."""
     operands, settled = (self.line.inst.operands, {i for i, _ in self.demands.inherits + self.demands.clones}
                          | set(self.demands.early))
@@ -44,7 +44,7 @@ class Plan:
       found.append((i, r.id, self.allocator.views[r.id]))
     return sorted(found, key=lambda item: -item[2].weight)
 
-  def starts(self) -> list[tuple[int, int, View]]:
+  def starts(self) -> list[tuple[int, int, RegClassInfo]]:
     """Written operands that need a register of their own while the reads are still live."""
     operands = self.line.inst.operands
     positions = [i for i, _ in self.demands.clones] + self.demands.early
@@ -116,7 +116,7 @@ class Plan:
     self.finish()
     return all(operands[i] is None or operands[i].index is not None or i in self.written for i in shape.row.writes)
 
-  def _clear(self, view: View, before: list[int], after: list[int]) -> int:
+  def _clear(self, view: RegClassInfo, before: list[int], after: list[int]) -> int:
     """Free an aligned run for a wide result by moving the fewest units of values that live across. Return its start, or
     -1.
 
@@ -157,8 +157,8 @@ class Plan:
     allocator, files = self.allocator, self.allocator.file.banks
     where, views = allocator.where, allocator.views
     self.new, self.written = dict(self.demands.home), {}
-    stay: list[tuple[int, int, View]] = [(-1, v, views[v]) for v in where if v not in self.new
-                                         and (v not in self.ends or v in self.heirs)]
+    stay: list[tuple[int, int, RegClassInfo]] = [(-1, v, views[v]) for v in where if v not in self.new
+                                                 and (v not in self.ends or v in self.heirs)]
     leave = [(-1, v, views[v]) for v in where if v not in self.new and v in self.ends and v not in self.heirs]
     room = [file.free & ~_blocks(file.block, touched) for file, touched in zip(files, self.shape.touched)]
     for item in _falling(stay + self.starts()):
@@ -178,7 +178,7 @@ class Plan:
     self.finish()
     return True
 
-  def _put(self, item: tuple[int, int, View], unit: int, room: list[int]) -> bool:
+  def _put(self, item: tuple[int, int, RegClassInfo], unit: int, room: list[int]) -> bool:
     operand, v, view = item
     if unit < 0: return False
     room[view.bank] &= ~(view.mask << unit)
@@ -186,7 +186,7 @@ class Plan:
     else: self.written[operand] = unit
     return True
 
-def _falling(items: list[tuple[int, int, View]]) -> list[tuple[int, int, View]]:
+def _falling(items: list[tuple[int, int, RegClassInfo]]) -> list[tuple[int, int, RegClassInfo]]:
   return sorted(items, key=lambda item: (-item[2].cls.align, -item[2].cls.units))
 
 def _blocks(block: int, units: int) -> int:
@@ -199,7 +199,8 @@ def _blocks(block: int, units: int) -> int:
     units &= ~(whole << start)
   return found
 
-def place(allocator: Allocator, line: Line, shape: Shape) -> tuple[list[tuple[Reg, Reg]], dict[int, int]]:
+def place(allocator: RegisterAllocator, line: Line,
+          shape: RegisterConstraints) -> tuple[list[tuple[Reg, Reg]], dict[int, int]]:
   """Place the values of an instruction. Update allocator.where for the values that move, and the instruction's
   operands.
 
@@ -209,7 +210,7 @@ def place(allocator: Allocator, line: Line, shape: Shape) -> tuple[list[tuple[Re
   inst = line.inst
   demands = demands_of(shape, inst, line.ends)
   if demands.exchange is not None: _exchange(inst, *demands.exchange)
-  plan = Plan(allocator, line, shape, demands)
+  plan = Placement(allocator, line, shape, demands)
   if not plan.gentle() and not plan.pack():
     raise AllocationError(f"{allocator.function.name}: no registers for {inst!r}: pressure is above the limit; spill "
                           f"must run before allocate")
@@ -226,7 +227,7 @@ def place(allocator: Allocator, line: Line, shape: Shape) -> tuple[list[tuple[Re
   _rewrite_sources(allocator, inst, shape, plan)
   return pairs, plan.written
 
-def _copy(allocator: Allocator, value: Reg | None, unit: int) -> tuple[Reg, Reg]:
+def _copy(allocator: RegisterAllocator, value: Reg | None, unit: int) -> tuple[Reg, Reg]:
   assert value is not None
   view = allocator.views[value.id]
   return view.regs[unit], view.regs[allocator.where[value.id]]
@@ -238,7 +239,7 @@ def _exchange(inst: MInst, a: int, b: int) -> None:
   for i, value in zip(inst.row.only_reads, values): inst.operands[i] = value
   inst.ties = tuple(v for v in values[reads:] if v is not None)
 
-def _rewrite_sources(allocator: Allocator, inst: MInst, shape: Shape, plan: Plan) -> None:
+def _rewrite_sources(allocator: RegisterAllocator, inst: MInst, shape: RegisterConstraints, plan: Placement) -> None:
   """Set physical registers for operands that are read. The caller writes BOTH operands."""
   tied = {tie.source: tie.write for tie in shape.ties}
   for source, (i, regs) in enumerate(shape.reads):

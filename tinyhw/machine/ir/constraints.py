@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tinyhw.machine.ir.inst import MInst, Reg
-from tinyhw.machine.ir.registers import Shape
+from tinyhw.machine.ir.registers import RegisterConstraints
 
 class Demands:
-  """The demands of one instruction. Sources are numbered as in Shape: only_reads, then ties.
+  """The demands of one instruction. Sources are numbered as in RegisterConstraints: only_reads, then ties.
 
   `exchange`: two sources whose values must be exchanged first (row.commutes).
   """
@@ -40,7 +40,7 @@ def sources_of(inst: MInst) -> list[Reg | None]:
   values += inst.ties or [operands[i] for i in inst.row.both]
   return values
 
-def demands_of(shape: Shape, inst: MInst, ends: Collection[int]) -> Demands:
+def demands_of(shape: RegisterConstraints, inst: MInst, ends: Collection[int]) -> Demands:
   """Derive the demands of the instruction from the values that end at it."""
   found, values = Demands(), sources_of(inst)
   for source, unit in shape.fixed_reads.items():
@@ -73,7 +73,7 @@ def _id(value: Reg | None) -> int:
   assert value is not None
   return value.id
 
-def _partner(shape: Shape, values: Sequence[Reg | None], source: int, ends: Collection[int],
+def _partner(shape: RegisterConstraints, values: Sequence[Reg | None], source: int, ends: Collection[int],
              used: set[int]) -> int | None:
   """The source that commutes with this one, if its value ends here and has the same class."""
   if source not in shape.commutes: return None
@@ -83,7 +83,8 @@ def _partner(shape: Shape, values: Sequence[Reg | None], source: int, ends: Coll
   if value.index is not None or mine.index is not None or value.cls is not mine.cls: return None
   return other if value.id in ends and value.id not in used else None
 
-def pressure_of(shape: Shape, inst: MInst, ends: Collection[int], weight: Sequence[int]) -> tuple[int, int]:
+def pressure_of(shape: RegisterConstraints, inst: MInst, ends: Collection[int],
+                weight: Sequence[int]) -> tuple[int, int]:
   """The additional pressure of an instruction: first to that of all values live into it, second to that of the values
   live across it."""
   if not shape.rigid:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from tinyhw.machine.ir.constraints import pressure_of
 from tinyhw.machine.ir.inst import Block, Effect, Function, MInst, Reg
-from tinyhw.machine.ir.registers import FIELD, RegisterFile
+from tinyhw.machine.ir.registers import FIELD, TargetRegisters
 
 def bits(number: int) -> list[int]:
   """Positions of the set bits, lowest first."""
@@ -138,7 +138,8 @@ class Liveness:
   - leaves: values live at its end, as live_out.
   - over: for each block, the banks (as guard bits) whose limit is exceeded somewhere in it.
   """
-  def __init__(self, function: Function, file: RegisterFile, arriving: Mapping[Block, Collection[int]] | None = None):
+  def __init__(self, function: Function, file: TargetRegisters,
+               arriving: Mapping[Block, Collection[int]] | None = None):
     """arriving: for a block, the values that are defined at its start because they are in memory (spill.py)."""
     self.flow, self.file = Flow(function), file
     weights = file.weights

@@ -2,7 +2,7 @@
 table.
 
 A bank whose values all fill one unit is renumbered, so that the lowest bit of a set is the best register. A bank with
-wider classes keeps its numbers, because alignment refers to them. `RegisterFile` translates. Everything inside of
+wider classes keeps its numbers, because alignment refers to them. `TargetRegisters` translates. Everything inside of
 spill, allocate and moves uses the new numbers ("units").
 
 Pressure is one int for all banks with 16 bits a bank, so that adding and comparing costs one operation.
@@ -65,7 +65,7 @@ def size_of(cls: RegClass) -> int:
   """Units that a value of the class counts for: its size, rounded up to its alignment."""
   return -(-cls.units // cls.align) * cls.align
 
-class View:
+class RegClassInfo:
   """The allocator's data of a class: position of its bank, units, and the physical Reg for each unit that it can start
   at."""
   __slots__ = ("cls", "bank", "units", "mask", "starts", "weight", "regs", "single", "steps", "bigger")
@@ -114,13 +114,13 @@ class Tie:
 
   def __init__(self, write: int, source: int): self.write, self.source = write, source
 
-class Shape:
+class RegisterConstraints:
   """The register constraints of a row, in units. A row without fixed, early, tied or clobbered registers is `plain`."""
   __slots__ = ("row", "plain", "rigid", "reads", "writes", "both", "fixed_reads", "fixed_writes", "ties", "early",
                "overwritten", "touched",
                "source_masks", "demand_before", "demand_after", "reserves", "commutes")
 
-  def __init__(self, row: Inst, file: RegisterFile):
+  def __init__(self, row: Inst, file: TargetRegisters):
     operands = row.operands
     self.row = row
     self.reads = tuple((i, file.view(_class(operands[i])).regs) for i in row.only_reads)
@@ -159,7 +159,7 @@ class Shape:
     self.commutes = tuple(sources.index(i) for i in row.commutes) if row.commutes else ()
 
   @staticmethod
-  def _mark(sets: list[int], view: View, unit: int) -> None:
+  def _mark(sets: list[int], view: RegClassInfo, unit: int) -> None:
     sets[view.bank] |= view.mask << unit
 
 def _class(operand: Operand) -> RegClass:
@@ -168,14 +168,14 @@ def _class(operand: Operand) -> RegClass:
 
 class Weights(dict[RegClass, int]):
   """The pressure of one value of a class, computed at first use."""
-  def __init__(self, file: RegisterFile):
+  def __init__(self, file: TargetRegisters):
     super().__init__()
     self.file = file
 
   def __missing__(self, cls: RegClass) -> int:
     return self.setdefault(cls, self.file.view(cls).weight)
 
-class RegisterFile:
+class TargetRegisters:
   """The registers of a target, made once per target. `limits` and `guard` are for pressure: see `over`."""
 
   def __init__(self, target: Target):
@@ -188,35 +188,35 @@ class RegisterFile:
     self.guard = sum(1 << FIELD * b.position + FIELD - 1 for b in self.banks)
     self.limits = sum(b.limit << FIELD * b.position for b in self.banks)
     self.roof = self.limits | self.guard
-    self.views: dict[RegClass, View] = {}
+    self.views: dict[RegClass, RegClassInfo] = {}
     self.weights = Weights(self)
-    self.shapes: dict[Inst, Shape] = {}
+    self.shapes: dict[Inst, RegisterConstraints] = {}
     self.unit_class: list[RegClass | None] = [None] * len(self.banks)
     for cls in target.classes:
       self.view(cls)
       position, best = self.by_bank[cls.bank].position, self.unit_class[self.by_bank[cls.bank].position]
       if cls.units == 1 and (best is None or cls.bits > best.bits): self.unit_class[position] = cls
 
-  def view(self, cls: RegClass) -> View:
+  def view(self, cls: RegClass) -> RegClassInfo:
     view = self.views.get(cls)
     if view is None:
       assert cls.bank in self.by_bank, (f"class {cls.name} is of bank {cls.bank.name}, which the target does not list "
                                         f"in `banks`")
-      view = self.views.setdefault(cls, View(cls, self.by_bank[cls.bank]))
+      view = self.views.setdefault(cls, RegClassInfo(cls, self.by_bank[cls.bank]))
     return view
 
-  def shape(self, row: Inst) -> Shape:
+  def shape(self, row: Inst) -> RegisterConstraints:
     shape = self.shapes.get(row)
-    if shape is None: shape = self.shapes.setdefault(row, Shape(row, self))
+    if shape is None: shape = self.shapes.setdefault(row, RegisterConstraints(row, self))
     return shape
 
   def over(self, pressure: int) -> int:
     """The guard bits of the banks whose limit this pressure exceeds. It is 0 if the pressure fits."""
     return (self.roof - pressure) & self.guard ^ self.guard
 
-def registers_of(target: Target) -> RegisterFile:
-  """The target's RegisterFile, made at first use."""
-  found: RegisterFile | None = vars(target).get("registers")
-  if found is None: found = vars(target).setdefault("registers", RegisterFile(target))
+def registers_of(target: Target) -> TargetRegisters:
+  """The registers of the target, made at first use."""
+  found: TargetRegisters | None = vars(target).get("registers")
+  if found is None: found = vars(target).setdefault("registers", TargetRegisters(target))
   return found
 

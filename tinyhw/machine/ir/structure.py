@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HARDWARE = (AxisType.GLOBAL, AxisType.LOCAL)  # ranges that are no loops: the grid, and the lanes of a workgroup
 
-class Loop:
+class LoopContext:
   """An open loop: the start of its body, the counter, and the variables that it carries.
 
   - after: the block after it, set if the loop may not run at all.
@@ -45,7 +45,7 @@ class Structure:
     self.values: dict[UOp, Reg] = {}
     self.origin: UOp | None = None
     self.order: list[Block] = []
-    self.loops: list[Loop] = []
+    self.loops: list[LoopContext] = []
     self.assigned: dict[UOp, list[UOp]] = {}   # of the program, by assigned_variables
 
   def enter(self, block: Block) -> None:
@@ -79,12 +79,12 @@ class Structure:
 
   # ***** loops *****
 
-  def steady(self, value: Reg) -> Loop | None:
+  def steady(self, value: Reg) -> LoopContext | None:
     """The outermost open loop in which a virtual register keeps its value, because it was made before the loop. None if
     there is none."""
     return next((loop for loop in self.loops if value.id < loop.counter.id), None)
 
-  def before(self, loop: Loop, make: Callable[[], Reg]) -> Reg:
+  def before(self, loop: LoopContext, make: Callable[[], Reg]) -> Reg:
     """Run `make` in the block before a loop instead of in this block, and return its result."""
     insts, here = loop.before.insts, (self.block, self.made)
     jumps = insts[first_jump(loop.before):]
@@ -99,7 +99,8 @@ class Structure:
     """Open a RANGE that is a loop."""
     start = self.counter(u.dtype)
     body = self.function.new_block(self.block.depth + 1, "loop")
-    loop = Loop(body, self.new(start.cls), [a for a in self.assigned[u] if a in self.values], self.block, self.made)
+    carried = [a for a in self.assigned[u] if a in self.values]
+    loop = LoopContext(body, self.new(start.cls), carried, self.block, self.made)
     before = [self.values[a] for a in loop.carried]
     if u.src[0].vmin < 1:
       loop.after = self.function.new_block(self.block.depth, "after")

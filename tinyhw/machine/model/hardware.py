@@ -6,7 +6,7 @@ measured.
 from __future__ import annotations
 from collections.abc import Mapping
 
-from tinyhw.machine.model.occupancy import Unit
+from tinyhw.machine.model.occupancy import ComputeUnit
 from tinyhw.named_tuple import NamedTuple
 
 class Hardware(NamedTuple):
@@ -25,7 +25,7 @@ class Hardware(NamedTuple):
   - banks: banks of 4 bytes that local memory reads in a cycle.
   """
   title: str
-  unit: Unit
+  unit: ComputeUnit
   units: int
   clock_ghz: float
   local_rate: float

@@ -1,7 +1,6 @@
 """Annotated machine code of a kernel, for DEBUG=7: every instruction with its origin, then the cost of the loops.
 
-Input: a laid out function over physical registers, the offset of each instruction, and a `Reader`, by which an ISA
-describes its instructions.
+Input: a laid out function over physical registers, the offset of each instruction, and the ISA's `InstructionInfo`.
 
 Output: text. A line of code has these columns: loops as brackets, offset, bytes, instruction, live registers of each
 bank, the UOp (or a note), the line of the tensor operation.
@@ -28,7 +27,7 @@ MOST_TEXT, MOST_ORIGIN = 76, 44
 SPILLS = {"spill": "spills", "reload": "reloads"}  # comments that moves.expand leaves
 
 @dataclass(frozen=True)
-class Reader:
+class InstructionInfo:
   """An ISA's description of its instructions.
 
   - show: the text of an instruction.
@@ -45,7 +44,7 @@ class Reader:
   show: Callable[[MInst], str]
   touched: Callable[[MInst], int]
   operations: Callable[[MInst], int]
-  bounds: Callable[[Function, Sequence[Loop], Reader], list[str]]
+  bounds: Callable[[Function, Sequence[Loop], InstructionInfo], list[str]]
   local: Callable[[MInst], bool] = lambda inst: False
   notes: Callable[[Function, Mapping[int, int]], Mapping[int, str]] = lambda function, offsets: {}
   copies: int = 0
@@ -53,7 +52,7 @@ class Reader:
   memory: str = "local memory"
 
 @dataclass(frozen=True)
-class Line:
+class EncodedInst:
   """An encoded instruction with its offset."""
   offset: int
   code: bytes
@@ -138,7 +137,7 @@ def innermost(loops: Sequence[Loop], block: int) -> Loop | None:
 
 Masks = list[tuple[int, int]]  # for each instruction of a block: bits read, bits written
 
-class Registers:
+class LiveRegisters:
   """Physical registers that hold a value, instruction by instruction. Bits number (bank, index)."""
 
   def __init__(self, function: Function, banks: Sequence[Bank], allocatable: Mapping[str, tuple[int, ...]]):
@@ -291,14 +290,14 @@ def gutter(loops: Sequence[Loop], block: int, at: int, count: int, width: int) -
     if first: marks[loop.depth] = "/"
   return "".join(marks)
 
-def column(heading: str, tell: Callable[[MInst], str], lines: Sequence[Line]) -> dict[int, str]:
+def column(heading: str, tell: Callable[[MInst], str], lines: Sequence[EncodedInst]) -> dict[int, str]:
   """The texts of a column, padded to one width, by id of the instruction. Key 0 is the heading."""
   texts = {0: heading, **{id(line.inst): tell(line.inst) for line in lines}}
   wide = max(map(len, [text for key, text in texts.items() if key]), default=0)
   return {key: f"{text:{wide}}" for key, text in texts.items()}
 
-def code_lines(function: Function, lines: Sequence[Line], registers: Registers, loops: Sequence[Loop], reader: Reader,
-               came_from: Mapping[UOp, trace.Location]) -> list[str]:
+def code_lines(function: Function, lines: Sequence[EncodedInst], registers: LiveRegisters, loops: Sequence[Loop],
+               reader: InstructionInfo, came_from: Mapping[UOp, trace.Location]) -> list[str]:
   """The lines of all instructions. Jump targets have labels."""
   where = {id(line.inst): line for line in lines}
   notes = reader.notes(function, {id(line.inst): line.offset for line in lines})
@@ -328,7 +327,7 @@ def code_lines(function: Function, lines: Sequence[Line], registers: Registers, 
 
 # ***** cost *****
 
-def work_of(insts: Sequence[MInst], reader: Reader) -> Work:
+def work_of(insts: Sequence[MInst], reader: InstructionInfo) -> Work:
   """The work of these instructions, each executed once."""
   work = Work(len(insts))
   for inst in insts:
@@ -344,7 +343,7 @@ def work_of(insts: Sequence[MInst], reader: Reader) -> Work:
     work.reloads += inst.comment == "reload"
   return work
 
-def iteration(loop: Loop, reader: Reader) -> tuple[Work, bool]:
+def iteration(loop: Loop, reader: InstructionInfo) -> tuple[Work, bool]:
   """The work of one iteration, including inner loops. The second result is False if it has loops of unknown length,
   which count once."""
   work, known = work_of(loop.own, reader), True
@@ -373,7 +372,7 @@ def loop_name(loop: Loop, function: Function) -> str:
   label = repr(function.blocks[loop.first])
   return label if loop.range is None else f"{label} ({uop_text(loop.range)})"
 
-def loop_lines(function: Function, loops: Sequence[Loop], reader: Reader) -> list[str]:
+def loop_lines(function: Function, loops: Sequence[Loop], reader: InstructionInfo) -> list[str]:
   """For each loop: its number of iterations, and the work of one iteration and of an execution."""
   out = []
   for loop in loops:
@@ -387,7 +386,7 @@ def loop_lines(function: Function, loops: Sequence[Loop], reader: Reader) -> lis
     out.append(f"{'  ' * loop.depth}  all {size(loop.times)} iterations: {amounts(whole, reader.memory)}")
   return out
 
-def total_lines(function: Function, loops: Sequence[Loop], reader: Reader, grid: int | None) -> list[str]:
+def total_lines(function: Function, loops: Sequence[Loop], reader: InstructionInfo, grid: int | None) -> list[str]:
   """The work of all loops and the rest. If the work items of the grid are known, they count as iterations of the loop
   over them, or by waves."""
   inside = {id(inst) for loop in loops for inst in loop.own}
@@ -408,15 +407,16 @@ def total_lines(function: Function, loops: Sequence[Loop], reader: Reader, grid:
   launch = f"overall ({size(grid)} work item{'s' if grid != 1 else ''})" if grid is not None else "overall"
   return [f"{launch}: {amounts(whole, reader.memory)}"]
 
-def listing(function: Function, lines: Sequence[Line], banks: Sequence[Bank], reader: Reader, grid: int | None = None,
-            allocatable: Mapping[str, tuple[int, ...]] | None = None, uops: Sequence[UOp] = ()) -> str:
+def listing(function: Function, lines: Sequence[EncodedInst], banks: Sequence[Bank], reader: InstructionInfo,
+            grid: int | None = None, allocatable: Mapping[str, tuple[int, ...]] | None = None,
+            uops: Sequence[UOp] = ()) -> str:
   """The annotated code and its costs. lines: the encoded instructions, in order.
 
   grid: work items of a launch, if the kernel knows. uops: those of the program, in order; they give the lines of the
   tensor operations.
   """
   loops = find_loops(function)
-  registers = Registers(function, banks, allocatable or {})
+  registers = LiveRegisters(function, banks, allocatable or {})
   everything = [inst for block in function.blocks for inst in block.insts]
   static = work_of(everything, reader)
   total = sum(len(line.code) for line in lines)

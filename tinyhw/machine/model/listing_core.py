@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.machine.ir.inst import Function, MInst
-from tinyhw.machine.model.listing import Loop, Reader, loop_name, work_of
+from tinyhw.machine.model.listing import Loop, InstructionInfo, loop_name, work_of
 from tinyhw.machine.model.scoreboard import Bound, bound
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Core:
   costs: Mapping[str, PipeCost]
   peak: Callable[[Sequence[MInst]], float]
 
-def bound_lines(core: Core, function: Function, loops: Sequence[Loop], reader: Reader) -> list[str]:
+def bound_lines(core: Core, function: Function, loops: Sequence[Loop], reader: InstructionInfo) -> list[str]:
   """The bounds of the innermost loops, or nothing if there is none."""
   out = []
   for loop in loops:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tinyhw.machine.ir.inst import Function, MInst
-from tinyhw.machine.model.listing import Loop, Reader, find_loops, innermost, loop_name, place_of, size
-from tinyhw.machine.model.occupancy import Kernel, Residency, most_registers, residency
+from tinyhw.machine.model.listing import Loop, InstructionInfo, find_loops, innermost, loop_name, place_of, size
+from tinyhw.machine.model.occupancy import KernelResources, Residency, most_registers, residency
 from tinyhw.machine.model.waves import Cost, Model, kernel_cost, loop_cost
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -17,13 +17,13 @@ from tinyhw.uop.ops import UOp
 NEAR = 0.9      # resources that take this share of a loop's cycles are listed with the greatest
 
 @dataclass(frozen=True)
-class Card:
+class CardModel:
   """An ISA's data about the card.
 
   - source: of the model's numbers.
   - units: number of model.unit on the card.
   - memory_rate: bytes of memory a cycle.
-  - operations, touched: of one wave's instruction, as in a Reader.
+  - operations, touched: of one wave's instruction, as in InstructionInfo.
   - peak: the card's highest operations a cycle and SIMD with such instructions, and the type of their elements. It is 0
     if they compute nothing.
   """
@@ -38,7 +38,7 @@ class Card:
   peak: Callable[[Sequence[MInst]], tuple[float, str]]
 
 @dataclass(frozen=True)
-class Part:
+class RegionBound:
   """A loop, or all of a kernel (loop is None).
 
   - cost: of one iteration by all waves of a unit.
@@ -80,9 +80,9 @@ class Bounds:
   - memory: the least bytes that memory must transfer, or None if that depends on the launch.
   """
   held: Residency
-  parts: tuple[Part, ...]
-  whole: Part
-  hottest: Part
+  parts: tuple[RegionBound, ...]
+  whole: RegionBound
+  hottest: RegionBound
   operations: float | None
   memory: float | None
 
@@ -96,12 +96,13 @@ def executions(function: Function, loops: Sequence[Loop]) -> list[int]:
     counts.append(count)
   return counts
 
-def bounds_of(function: Function, kernel: Kernel, card: Card, loops: Sequence[Loop] | None = None) -> Bounds:
+def bounds_of(function: Function, kernel: KernelResources, card: CardModel,
+              loops: Sequence[Loop] | None = None) -> Bounds:
   """The bounds of a laid out kernel. loops: of the function, if they are known already."""
   loops = find_loops(function) if loops is None else loops
   model, counts = card.model, executions(function, loops)
   held = residency(model.unit, kernel, card.units)
-  def part(loop: Loop | None, cost: Cost) -> Part:
+  def part(loop: Loop | None, cost: Cost) -> RegionBound:
     first, last = (loop.first, loop.last) if loop is not None else (0, len(function.blocks) - 1)
     insts = [inst for block in function.blocks[first:last + 1] for inst in block.insts]
     times = (loop.times or 1) if loop is not None else 1
@@ -109,8 +110,8 @@ def bounds_of(function: Function, kernel: Kernel, card: Card, loops: Sequence[Lo
     work = sum(count * sum(map(card.operations, block.insts))
                for count, block in zip(counts[first:last + 1], function.blocks[first:last + 1]))
     peak, element = card.peak(insts)
-    return Part(loop, cost, work / max(around * times, 1), peak * model.unit.simds, element,
-                loop.times if loop is not None else 1)
+    return RegionBound(loop, cost, work / max(around * times, 1), peak * model.unit.simds, element,
+                       loop.times if loop is not None else 1)
   parts = tuple(part(loop, loop_cost(model, function, loop, held)) for loop in loops)
   whole = part(None, kernel_cost(model, function, loops, held))
   outer = [p for p in parts if p.loop is not None and p.loop.parent is None]
@@ -120,7 +121,7 @@ def bounds_of(function: Function, kernel: Kernel, card: Card, loops: Sequence[Lo
   return Bounds(held, parts, whole, hottest, whole.operations * waves if known else None,
                 memory_of(function, counts, card, waves) if known else None)
 
-def memory_of(function: Function, counts: Sequence[int], card: Card, waves: int) -> float:
+def memory_of(function: Function, counts: Sequence[int], card: CardModel, waves: int) -> float:
   """Bytes that memory must transfer: each buffer once, or its accessed part."""
   touched: dict[UOp, float] = {}
   for count, block in zip(counts, function.blocks):
@@ -133,7 +134,8 @@ def memory_of(function: Function, counts: Sequence[int], card: Card, waves: int)
 
 # ***** text *****
 
-def wave_lines(kernel: Kernel, card: Card, function: Function, loops: Sequence[Loop], reader: Reader) -> list[str]:
+def wave_lines(kernel: KernelResources, card: CardModel, function: Function, loops: Sequence[Loop],
+               reader: InstructionInfo) -> list[str]:
   """The last lines of a listing."""
   found = bounds_of(function, kernel, card, loops)
   out = held_lines(kernel, card, found.held)
@@ -142,7 +144,7 @@ def wave_lines(kernel: Kernel, card: Card, function: Function, loops: Sequence[L
   out += roofline(found, card, kernel.grid or 0)
   return [*out, f"bounds: {card.title}; table: {card.source}"]
 
-def held_lines(kernel: Kernel, card: Card, held: Residency) -> list[str]:
+def held_lines(kernel: KernelResources, card: CardModel, held: Residency) -> list[str]:
   """The number of waves that a unit holds, and its limits."""
   unit, parts = card.model.unit, []
   wave, workgroup, simd, local = unit.words
@@ -158,7 +160,7 @@ def held_lines(kernel: Kernel, card: Card, held: Residency) -> list[str]:
           f"  {workgroup}s of {group}: {held.groups} a {unit.name}, {each:g} {wave}s a {simd} of {unit.waves}, "
           f"limited by {held.limit}"]
 
-def part_lines(part: Part, function: Function, card: Card, found: Bounds) -> list[str]:
+def part_lines(part: RegionBound, function: Function, card: CardModel, found: Bounds) -> list[str]:
   """The cost of a loop."""
   names, cost = card.model.names, part.cost
   name = loop_name(part.loop, function) if part.loop is not None else "the kernel"
@@ -176,7 +178,7 @@ def part_lines(part: Part, function: Function, card: Card, found: Bounds) -> lis
     out.append(f"  at most {size(part.rate)} flop a cycle{peak}")
   return out
 
-def roofline(found: Bounds, card: Card, grid: int) -> list[str]:
+def roofline(found: Bounds, card: CardModel, grid: int) -> list[str]:
   """The time of the launch on the whole card: by arithmetic, by memory, and by the bound above, with workgroups in
   rounds."""
   if found.operations is None or found.memory is None: return []

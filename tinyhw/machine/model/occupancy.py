@@ -1,8 +1,8 @@
 """Occupancy: the number of a kernel's waves that a GPU's compute unit holds at once, and the resource that limits it.
 
 While waves wait for memory, others run, so their number decides how much latency is hidden. A wave needs registers of
-its SIMD. A workgroup needs all its waves and its local memory at the same time. Input: the sizes of a unit (`Unit`) and
-of a kernel. Output: `Residency`.
+its SIMD. A workgroup needs all its waves and its local memory at the same time. Input: the sizes of a unit
+(`ComputeUnit`) and of a kernel. Output: `Residency`.
 """
 from __future__ import annotations
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ class RegisterFile(NamedTuple):
   granule: int
   extra: int = 0
 
-class Words(NamedTuple):
+class VendorTerms(NamedTuple):
   """A vendor's names of lanes that execute together, of lanes that share local memory, of a part of the unit with its
   own registers, and of local memory."""
   wave: str = "wave"
@@ -27,7 +27,7 @@ class Words(NamedTuple):
   simd: str = "SIMD"
   local: str = "local memory"
 
-class Unit(NamedTuple):
+class ComputeUnit(NamedTuple):
   """A compute unit, which all waves of a workgroup share: AMD's compute unit or workgroup processor, NVIDIA's SM.
 
   - name: in the vendor's words.
@@ -47,9 +47,9 @@ class Unit(NamedTuple):
   local_bytes: int
   local_granule: int
   groups: int
-  words: Words = Words()
+  words: VendorTerms = VendorTerms()
 
-class Kernel(NamedTuple):
+class KernelResources(NamedTuple):
   """The needs of a launch.
 
   - registers: by bank, up to the highest one.
@@ -95,7 +95,7 @@ def steps(file: RegisterFile, most: int) -> tuple[int, ...]:
 
 def round_up(n: int, step: int) -> int: return (n + step - 1) // step * step
 
-def residency(unit: Unit, kernel: Kernel, units: int = 1) -> Residency:
+def residency(unit: ComputeUnit, kernel: KernelResources, units: int = 1) -> Residency:
   """The waves of this kernel that a unit holds. units: those of the card, among which the grid is spread."""
   group_waves = max(1, round_up(kernel.lanes, unit.lanes) // unit.lanes)
   by_registers = {bank: waves_by_registers(file, kernel.registers.get(bank, 0), unit.waves)

@@ -15,7 +15,7 @@ from tinyhw.machine.model.access import Accesses, Pattern, bank_cycles, distinct
 from tinyhw.machine.model.hardware import Hardware
 from tinyhw.machine.model.listing import find_loops, is_box, is_copy, place_of
 from tinyhw.machine.model.listing_waves import executions
-from tinyhw.machine.model.occupancy import Kernel, residency
+from tinyhw.machine.model.occupancy import KernelResources, residency
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -94,7 +94,7 @@ def goal_of(inst: MInst) -> UOp | None:
   """The INDEX in local memory that a copy from memory (FETCH) writes."""
   return inst.origin.src[0] if is_copy(inst) else None
 
-def patterns(hardware: Hardware, wave: int, kernel: Kernel, uops: Sequence[UOp],
+def patterns(hardware: Hardware, wave: int, kernel: KernelResources, uops: Sequence[UOp],
              place_of: Callable[[MInst], UOp | None] = place_of) -> Patterns:
   """A function from an access to the addresses of its lanes, with as many workgroups as the card holds. uops: of the
   program."""
@@ -106,7 +106,7 @@ def patterns(hardware: Hardware, wave: int, kernel: Kernel, uops: Sequence[UOp],
     return accesses.pattern(place, inst.origin.src[2] if is_copy(inst) and len(inst.origin.src) > 2 else None)
   return pattern
 
-def shares_of_memory(kernel: Kernel, function: Function, wave: int, touched: Touched, pattern: Patterns,
+def shares_of_memory(kernel: KernelResources, function: Function, wave: int, touched: Touched, pattern: Patterns,
                      cache_bytes: int) -> dict[UOp, float]:
   """For each buffer that fits into the last cache: its size divided by the bytes that waves request at different times,
   at most 1."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from tinyhw.machine.ir.inst import Effect, Function, MInst
 from tinyhw.machine.ir.moves import units_of
 from tinyhw.machine.model.listing import Loop
-from tinyhw.machine.model.occupancy import Residency, Unit
+from tinyhw.machine.model.occupancy import Residency, ComputeUnit
 
 Cycles = defaultdict[str, float]  # by resource
 
@@ -43,7 +43,7 @@ class Model:
   - meets: it waits for the other waves of the workgroup.
   - early: cycles until a counter reports an event before the result. None: the counter reports the result.
   """
-  unit: Unit
+  unit: ComputeUnit
   takes: Callable[[MInst], Mapping[str, float]]
   scopes: Mapping[str, str]
   names: Mapping[str, str]
@@ -76,7 +76,7 @@ class Cost:
             and cycles > 0]
 
 @dataclass
-class Wave:
+class WaveTimeline:
   """One wave that executes the code, in a workgroup of equal waves."""
   model: Model
   group_waves: int
@@ -164,13 +164,13 @@ def cost_of(model: Model, held: Residency, alone: float, used: Mapping[str, floa
 
 def loop_cost(model: Model, function: Function, loop: Loop, held: Residency) -> Cost:
   """The cost of a loop's iteration in the steady state, including inner loops."""
-  wave = Wave(model, held.group_waves)
+  wave = WaveTimeline(model, held.group_waves)
   alone, used = wave.repeat(function, loop, FOLLOWED)
   return cost_of(model, held, alone, used)
 
 def kernel_cost(model: Model, function: Function, loops: Sequence[Loop], held: Residency) -> Cost:
   """The cost of all of the code once, without rare blocks, which are after the rest."""
-  wave = Wave(model, held.group_waves)
+  wave = WaveTimeline(model, held.group_waves)
   wave.run(function, 0, sum(not block.rare for block in function.blocks) - 1,
            [loop for loop in loops if loop.parent is None])
   last = max([wave.now, *[flights[-1] for flights in wave.flights.values() if flights]])

@@ -24,7 +24,7 @@ from tinyhw.named_tuple import NamedTuple
 WORD = re.compile(
   r"(?P<constant>[01]+)$|(?P<name>\w+?)(?::(?P<width>\d+)|\[(?P<high>\d+)(?::(?P<low>\d+))?\])(?P<signed>s?)$")
 
-class Piece(NamedTuple):
+class BitSlice(NamedTuple):
   """Bits low to low + width - 1 of a field are at `shift` in the word."""
   shift: int
   low: int
@@ -33,7 +33,7 @@ class Piece(NamedTuple):
 class Field(NamedTuple):
   """A field: its pieces, its number of bits, and whether it is signed."""
   name: str
-  pieces: tuple[Piece, ...]
+  pieces: tuple[BitSlice, ...]
   width: int
   signed: bool
 
@@ -47,7 +47,7 @@ class Format:
 
   def __init__(self, text: str):
     self.text = text
-    pieces: dict[str, list[Piece]] = {}
+    pieces: dict[str, list[BitSlice]] = {}
     signed: dict[str, bool] = {}
     words = []
     for word in text.split():
@@ -65,7 +65,7 @@ class Format:
         self.mask |= (1 << size) - 1 << shift
       elif found["name"] != "_":
         low = 0 if found["width"] else int(found["low"] or found["high"])
-        pieces.setdefault(found["name"], []).append(Piece(shift, low, size))
+        pieces.setdefault(found["name"], []).append(BitSlice(shift, low, size))
         signed[found["name"]] = signed.get(found["name"], False) or bool(found["signed"])
     self.fields = {name: _field(text, name, parts, signed[name]) for name, parts in pieces.items()}
     self._pack: Callable[..., int] | None = None
@@ -130,7 +130,7 @@ def _bits(found: re.Match[str]) -> int:
   if found["width"]: return int(found["width"])
   return int(found["high"]) - int(found["low"] or found["high"]) + 1
 
-def _field(text: str, name: str, pieces: list[Piece], signed: bool) -> Field:
+def _field(text: str, name: str, pieces: list[BitSlice], signed: bool) -> Field:
   """Combine the pieces of a field, which they must cover once each."""
   assert name.isidentifier(), f"format {text!r}: {name!r} is no name"
   width = max(p.low + p.width for p in pieces)

@@ -8,7 +8,7 @@ A result is accepted if it needs no more registers than the most crowded block o
 occupancy (the first of `Target.steps`). Otherwise instructions are moved by smaller distances, and at last not at all.
 A block that is so crowded that it may spill is not changed.
 
-order.Graph defines the order that must be kept. Needs: SSA form. Cost: near linear in the instructions.
+order.DependenceGraph defines the order that must be kept. Needs: SSA form. Cost: near linear in the instructions.
 """
 from __future__ import annotations
 from bisect import insort
@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.machine.ir.inst import Effect, Function, MInst
 from tinyhw.machine.ir.liveness import Line, Liveness
-from tinyhw.machine.ir.registers import FIELD, RegisterFile, registers_of
+from tinyhw.machine.ir.registers import FIELD, TargetRegisters, registers_of
 from tinyhw.machine.ir.target import Target
-from tinyhw.machine.order.order import Graph
+from tinyhw.machine.order.order import DependenceGraph
 
 # the largest distance of an instruction from the first waiting one that it may overtake, tried in turn
 WINDOWS = (1 << 30, 128, 64, 32, 16, 8)
@@ -57,7 +57,7 @@ def reordered(lines: list[Line], leaves: set[int], weight: list[int], roomy: int
     if fits(found, leaves, weight, roomy, guard): return found
   return None
 
-def room(taken: list[int], file: RegisterFile, target: Target) -> int:
+def room(taken: list[int], file: TargetRegisters, target: Target) -> int:
   """Registers that values may have at no cost: the larger number of those that the function uses and those of its first
   step, for each bank. Each bank's field has its guard bit."""
   steps = [target.steps.get(bank.bank.name, (0,))[0] for bank in file.banks]
@@ -83,7 +83,7 @@ def fits(lines: list[Line], leaves: set[int], weight: list[int], roomy: int, gua
     if roomy - now & guard != guard: return False
   return True
 
-def peak(liveness: Liveness, file: RegisterFile) -> list[int]:
+def peak(liveness: Liveness, file: TargetRegisters) -> list[int]:
   """The most registers of each bank that are live at once anywhere in the function, without blocks that will spill."""
   weight, times = liveness.weight, set[int]()
   for lines, leaves, over in zip(liveness.code, liveness.leaves, liveness.over):
@@ -97,7 +97,7 @@ class Stretch:
   """
   def __init__(self, lines: list[Line], target: Target):
     self.lines = lines
-    needs = Graph(lines, target).needs
+    needs = DependenceGraph(lines, target).needs
     self.needed = [len(n) for n in needs]
     self.users: list[list[int]] = [[] for _ in lines]
     for i, earlier in enumerate(needs):

@@ -23,13 +23,13 @@ from bisect import insort
 from tinyhw.machine.ir.constraints import pressure_of
 from tinyhw.machine.ir.inst import Effect, Function
 from tinyhw.machine.ir.liveness import Line, Liveness, first_jump
-from tinyhw.machine.ir.registers import FIELD, RegisterFile, registers_of
+from tinyhw.machine.ir.registers import FIELD, TargetRegisters, registers_of
 from tinyhw.machine.ir.target import Target
 
 WINDOW = 64
 MARGIN = 4  # units below the limit that count as near it
 
-class Graph:
+class DependenceGraph:
   """Dependences among some lines. needs[i]: lines that must precede line i. users[i]: the number of lines that need
   i."""
   def __init__(self, lines: list[Line], target: Target):
@@ -98,7 +98,7 @@ class Graph:
 
 class Above(dict[int, int]):
   """Pressure -> units above the limits, computed at first use."""
-  def __init__(self, file: RegisterFile):
+  def __init__(self, file: TargetRegisters):
     super().__init__()
     self.file = file
 
@@ -111,7 +111,7 @@ class Above(dict[int, int]):
 
 class Scheduler:
   """Schedules one stretch of lines, given the values that are live after it."""
-  def __init__(self, file: RegisterFile, weight: list[int], target: Target):
+  def __init__(self, file: TargetRegisters, weight: list[int], target: Target):
     self.file, self.weight, self.target = file, weight, target
     self.units = [w >> (w.bit_length() - 1) // FIELD * FIELD for w in weight]  # units of a value, in whichever bank
     self._above = Above(file)
@@ -120,7 +120,7 @@ class Scheduler:
     """Return the best order found."""
     above = self.excess(lines, live)
     if not above: return lines
-    order = self._schedule(lines, Graph(lines, self.target), set(live))
+    order = self._schedule(lines, DependenceGraph(lines, self.target), set(live))
     return order if self.excess(order, live) < above else lines
 
   def excess(self, lines: list[Line], live: set[int]) -> int:
@@ -150,7 +150,7 @@ class Scheduler:
       else: total += above[pressure + pressure_of(shape, inst, ends, weight)[0]]
     return total
 
-  def _schedule(self, lines: list[Line], graph: Graph, live: set[int]) -> list[Line]:
+  def _schedule(self, lines: list[Line], graph: DependenceGraph, live: set[int]) -> list[Line]:
     """Schedule lines from the last one up: the latest ready line while there is room, else one that ends live
     values."""
     weight, users = self.weight, graph.users

@@ -19,7 +19,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.machine.notation.lazy import Lazy, blocks_of
 from tinyhw.named_tuple import NamedTuple
 
-class Step(NamedTuple):
+class RecipeLine(NamedTuple):
   """A line.
 
   - name: of its result, "" for the last line.
@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
 class Recipe(NamedTuple):
   operands: tuple[str, ...]
-  steps: tuple[Step, ...]
+  steps: tuple[RecipeLine, ...]
 
 SIGNS = {"-": "neg", "|": "abs"}
 FLOAT, INTEGER = r"\d+\.\d*(?:e-?\d+)?$", r"-?(?:0x[0-9a-f]+|\d+)$"
@@ -47,13 +47,13 @@ def source(word: str, key: str) -> tuple[str | int, str]:
   return int.from_bytes(to_bytes(float(bare), dtypes.float64 if key.endswith("f64") else dtypes.float32),
                         "little"), modifier
 
-def step(words: list[str]) -> Step:
+def step(words: list[str]) -> RecipeLine:
   """Parse the words of a line."""
   name, (key, *sources) = (words[0], words[2:]) if "=" in words else ("", words)
   found = [source(word, key) for word in sources]
   bits = {name: sum(1 << k for k, (_, modifier) in enumerate(found) if modifier == name) for name in SIGNS.values()}
-  return Step(name, key, tuple(value for value, _ in found),
-              {modifier: value for modifier, value in bits.items() if value})
+  return RecipeLine(name, key, tuple(value for value, _ in found),
+                    {modifier: value for modifier, value in bits.items() if value})
 
 def parse(text: str) -> Lazy[Recipe]:
   """The recipes of a text."""
@@ -63,7 +63,7 @@ def recipe(block: list[str]) -> Recipe:
   """Parse the lines of a recipe."""
   return Recipe(tuple(block[0].split()[1:]), tuple(step(line.split()) for line in block[1:]))
 
-def followed(recipe: Recipe, sources: Sequence[Any], perform: Callable[[Step, list[Any]], Any]) -> Any:
+def followed(recipe: Recipe, sources: Sequence[Any], perform: Callable[[RecipeLine, list[Any]], Any]) -> Any:
   """The result of a recipe. perform(line, its sources) makes the value of each line."""
   values: dict[str | int, Any] = dict(zip(recipe.operands, sources))
   for one in recipe.steps: values[one.name] = perform(one, [values.get(s, s) for s in one.sources])

@@ -35,7 +35,7 @@ def identity(op: Ops, dtype: DType) -> Scalar:
 
 # ***** memory *****
 
-class Memory:
+class CheckedArray:
   """The elements of a buffer or local array, with checked bounds."""
   __slots__ = ("name", "data", "size")
 
@@ -53,13 +53,13 @@ class Memory:
 
   def write(self, i: int, x: Scalar) -> None: self.data[self.check(i)] = x
 
-def parameter(u: UOp, buffers: Mapping[Any, Any]) -> Memory:
+def parameter(u: UOp, buffers: Mapping[Any, Any]) -> CheckedArray:
   """The memory of a PARAM. Raises VerifyError if it was not given or is too small."""
   slot, size = u.arg
   if slot not in buffers: raise VerifyError(f"no storage was given for slot {slot}; pass buffers={{{slot}: memory}}")
   data = elements(buffers[slot], u.dtype)
   if len(data) < size: raise VerifyError(f"storage of {len(data)} elements for slot {slot}, which has {size}")
-  return Memory(f"slot {slot}", data, size)
+  return CheckedArray(f"slot {slot}", data, size)
 
 def _lanes(x: Any, n: int) -> tuple[Any, ...]: return x if type(x) is tuple else (x,) * n
 
@@ -71,7 +71,7 @@ def _load(dtype: DType) -> Function:
   n = dtype.count
   if n == 1:
     return lambda place, gate=True, alt=None: place[0].read(place[1]) if gate else alt
-  def load(place: tuple[Memory, Any], gate: Any = True, alt: Any = None) -> tuple[Scalar, ...]:
+  def load(place: tuple[CheckedArray, Any], gate: Any = True, alt: Any = None) -> tuple[Scalar, ...]:
     memory, at = place
     places = at if type(at) is tuple else range(at, at + n)
     return tuple([memory.read(i) if g else a for i, g, a in zip(places, _lanes(gate, n), _lanes(alt, n))])
@@ -79,7 +79,7 @@ def _load(dtype: DType) -> Function:
 
 def _store(dtype: DType) -> Function:
   n = dtype.count
-  def store(place: tuple[Memory, Any], value: Any, gate: Any = True) -> None:
+  def store(place: tuple[CheckedArray, Any], value: Any, gate: Any = True) -> None:
     memory, at = place
     if n == 1:
       if gate: memory.write(at, value)
@@ -91,7 +91,7 @@ def _store(dtype: DType) -> Function:
 
 def _fetch(n: int) -> Function:
   """FETCH of n elements. It completes at once."""
-  def fetch(goal: tuple[Memory, int], place: tuple[Memory, int], gate: Any = True) -> None:
+  def fetch(goal: tuple[CheckedArray, int], place: tuple[CheckedArray, int], gate: Any = True) -> None:
     if not gate: return
     for k in range(n): goal[0].write(goal[1] + k, place[0].read(place[1] + k))
   return fetch
@@ -187,7 +187,7 @@ class _Kernel:
       return value_function(u), tuple([self.place(scope, s) for s in u.src]), at
     value: Any
     if u.op is Ops.PARAM: value = parameter(u, self.buffers)
-    elif u.op is Ops.DEFINE_LOCAL: value = Memory(f"local array {u.arg[0]}", [None] * u.arg[1], u.arg[1])
+    elif u.op is Ops.DEFINE_LOCAL: value = CheckedArray(f"local array {u.arg[0]}", [None] * u.arg[1], u.arg[1])
     else: value = variable(u, self.variables)
     return lambda: value, (), at
 
@@ -214,10 +214,10 @@ class _Kernel:
 
   def stage(self, u: UOp, parent: _Scope) -> Function:
     scope, (at,) = self.inner(u.src[:1], u.src[1:], parent)
-    def fill() -> Memory:
+    def fill() -> CheckedArray:
       out: list[Scalar] = []
       self.run(scope, 0, lambda: out.append(self.values[at]))
-      return Memory(f"local array {u.arg[0]}", out, len(out))
+      return CheckedArray(f"local array {u.arg[0]}", out, len(out))
     return fill
 
   def reduce(self, u: UOp, parent: _Scope) -> Function:
@@ -336,7 +336,7 @@ class _Program:
       return lambda: value, (), self.place(u)
     if op is Ops.DEFINE_LOCAL:
       name, size = f"local array {u.arg[0]}", u.arg[1]
-      return lambda: Memory(name, [None] * size, size), (), self.place(u)
+      return lambda: CheckedArray(name, [None] * size, size), (), self.place(u)
     if op is Ops.ACC: return lambda x: x, (self.place(u.src[0]),), self.place(u)
     if op is Ops.ASSIGN_ACC:  # the result of this goes to the index of the ACC
       self.places[u] = self.place(u.src[0])

@@ -4,7 +4,7 @@ import pytest
 
 from tinyhw.isa.amd.model.units import register_steps, unit_of
 from tinyhw.isa.amd.table.form import Generation
-from tinyhw.machine.model.occupancy import Kernel, residency
+from tinyhw.machine.model.occupancy import KernelResources, residency
 
 @pytest.mark.parametrize("arch, simds, waves, local", [
   ("gfx942", 4, 8, 65536), ("gfx950", 4, 8, 163840), ("gfx1100", 4, 16, 131072), ("gfx1201", 4, 16, 131072)])
@@ -17,7 +17,7 @@ def test_a_register_more_than_a_step_costs_a_wave(arch: str) -> None:
   unit = unit_of(Generation(arch))
   for bank, steps in register_steps(Generation(arch)).items():
     for step in steps[:-1]:
-      below, above = (residency(unit, Kernel({bank: used}, 0, unit.lanes)).by_registers[bank]
+      below, above = (residency(unit, KernelResources({bank: used}, 0, unit.lanes)).by_registers[bank]
                       for used in (step, step + 1))
       assert above < below
 

@@ -7,7 +7,7 @@ from tinyhw.isa.sass.model.resources import (
   Costs, conflicts_of, element_of, is_local, is_private, meets, model, only_waits, operations, touched)
 from tinyhw.isa.sass.table.control import Control, parse_prefix
 from tinyhw.machine.ir.inst import Function, MInst
-from tinyhw.machine.model.waves import Wave
+from tinyhw.machine.model.waves import WaveTimeline
 
 @pytest.mark.parametrize("arch, text, size, count, element", [
   ("sm_80", "LDG.E.128 R0, desc[UR4][R4.64]", 512, 0, ""), ("sm_90", "LDG.E.U8 R0, desc[UR4][R4.64]", 32, 0, ""),
@@ -85,7 +85,7 @@ def test_products_of_a_warpgroup_fill_the_tensor_core() -> None:
                                              *["HGMMA.64x256x16.F32 R24, gdesc[UR4], R24"] * 3,
            "HGMMA.64x256x16.F32 R24, gdesc[UR4], R24, gsb0", "[B------:R-:W-:-:S06] WARPGROUP.DEPBAR.LE gsb0, 0x1")]
   own = Costs("sm_90", None, {id(inst): control for inst, control in lines})
-  wave = Wave(model(own), 4)
+  wave = WaveTimeline(model(own), 4)
   for _ in range(8):
     before = wave.now
     for inst, _ in lines: wave.step(inst)

@@ -7,21 +7,22 @@ registers.
 from __future__ import annotations
 
 from tinyhw.isa.amd.table.form import Generation
-from tinyhw.machine.model.occupancy import RegisterFile, Unit, steps
+from tinyhw.machine.model.occupancy import RegisterFile, ComputeUnit, steps
 from tinyhw.once import once
 
 # Scalar registers: CDNA adds vcc, flat_scratch and xnack_mask to a wave's own; on RDNA each wave has all of them
 CDNA = {"vgpr": RegisterFile(512, 8), "sgpr": RegisterFile(800, 16, 6)}
 RDNA = {32: {"vgpr": RegisterFile(1536, 24)}, 64: {"vgpr": RegisterFile(768, 12)}}
 
-def workgroup_processor(wave: int) -> Unit: return Unit("WGP", 4, 16, wave, RDNA[wave], 128 << 10, 1024, 32)
+def workgroup_processor(wave: int) -> ComputeUnit:
+  return ComputeUnit("WGP", 4, 16, wave, RDNA[wave], 128 << 10, 1024, 32)
 
-UNITS = {"gfx942": Unit("CU", 4, 8, 64, CDNA, 64 << 10, 512, 16),
-         "gfx950": Unit("CU", 4, 8, 64, CDNA, 160 << 10, 1280, 16),
+UNITS = {"gfx942": ComputeUnit("CU", 4, 8, 64, CDNA, 64 << 10, 512, 16),
+         "gfx950": ComputeUnit("CU", 4, 8, 64, CDNA, 160 << 10, 1280, 16),
          "gfx1100": workgroup_processor(32), "gfx1200": workgroup_processor(32)}
 
 @once
-def unit_of(generation: Generation) -> Unit:
+def unit_of(generation: Generation) -> ComputeUnit:
   """The unit of a generation, for waves of its size."""
   return UNITS[generation.name] if generation.cdna or generation.wave == 32 else workgroup_processor(64)
 

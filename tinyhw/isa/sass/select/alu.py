@@ -11,7 +11,7 @@ from tinyhw.isa.sass.select.recipes import RECIPES
 from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import Access, Reg, RegClass
 from tinyhw.machine.select.narrow import is_exact_product, parts_of, unsigned
-from tinyhw.machine.select.recipes import Step, followed
+from tinyhw.machine.select.recipes import RecipeLine, followed
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -97,7 +97,7 @@ class Arithmetic(Fused):
     found: Reg = followed(RECIPES[name], sources, self.line)
     return found
 
-  def line(self, line: Step, sources: list[Any]) -> Reg:
+  def line(self, line: RecipeLine, sources: list[Any]) -> Reg:
     """Emit a line of a recipe. If the macro updates a register, its first source is the old value of that register."""
     macro = self.macro(line.key)
     if line.modifiers: macro = signed(macro, line.modifiers.get("neg", 0), line.modifiers.get("abs", 0))

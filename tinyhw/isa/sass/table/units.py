@@ -9,7 +9,7 @@ Source: CUDA C++ Programming Guide, "Compute Capabilities".
 from __future__ import annotations
 
 from tinyhw.autogen.nvidia import bank
-from tinyhw.machine.model.occupancy import RegisterFile, Unit, Words, steps
+from tinyhw.machine.model.occupancy import RegisterFile, ComputeUnit, VendorTerms, steps
 
 WARP = 32             # lanes that execute one instruction
 PARTITIONS = 4
@@ -18,11 +18,11 @@ RESERVED_BYTES = 1024  # of shared memory, of each block
 FEWEST = 32           # warps of an SM; kernels do not spare registers for more
 PREDICATES = 6        # free predicates of a lane; one more is left for temporary use
 
-WORDS = Words("warp", "block", "sub-partition", "shared memory")
+WORDS = VendorTerms("warp", "block", "sub-partition", "shared memory")
 
-def multiprocessor(warps: int, blocks: int, shared_kib: int) -> Unit:
+def multiprocessor(warps: int, blocks: int, shared_kib: int) -> ComputeUnit:
   """Return the most warps and blocks of a multiprocessor, and its shared memory."""
-  return Unit("SM", PARTITIONS, warps // PARTITIONS, WARP, {"R": FILE}, shared_kib << 10, 128, blocks, WORDS)
+  return ComputeUnit("SM", PARTITIONS, warps // PARTITIONS, WARP, {"R": FILE}, shared_kib << 10, 128, blocks, WORDS)
 
 # by architecture: sm_86 has the instructions of sm_80
 UNITS = {"sm_80": multiprocessor(64, 32, 164), "sm_86": multiprocessor(48, 16, 100),
