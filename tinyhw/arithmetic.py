@@ -231,8 +231,8 @@ def from_bytes(data: bytes, dtype: DType) -> Scalar:
 # Types that memoryview does not know: (decode, encode), from and to unsigned integers of their width.
 CODED: dict[DType, tuple[Callable[[int], float], Callable[[float], int]]] = {
   dtypes.float16: (decode_float16, encode_float16), dtypes.bfloat16: (decode_bfloat16, encode_bfloat16),
-  **{d: ((lambda code, d=d: decode_float(code, d)), (lambda x, d=d: encode_float(x, d)))
-     for d in dtypes.fp8s},  # type: ignore[misc]  # no type of d
+  **{d: ((lambda code, d=d: decode_float(code, d)),  # type: ignore[misc]  # no type of d
+         (lambda x, d=d: encode_float(x, d))) for d in dtypes.fp8s},
 }
 
 class _Coded:

@@ -23,8 +23,8 @@ def _fields(text: str) -> list[tuple[str, Any]]:
 def _call(name: str, direction: int, number: int, text: str) -> type[Structure]:
   """Return the structure of a call. REQUEST: the number for its size, KEY: the byte that identifies it."""
   made = type(name, (Structure,), {"_fields_": _fields(text), "__doc__": f"AMDKFD_IOC number {number:#04x}."})
-  made.REQUEST, made.KEY = (direction << 30 | sizeof(made) << 16 | ord("K") << 8 | number,
-                            number)  # type: ignore[attr-defined]
+  made.REQUEST = direction << 30 | sizeof(made) << 16 | ord("K") << 8 | number  # type: ignore[attr-defined]
+  made.KEY = number  # type: ignore[attr-defined]
   return made
 
 GetVersion = _call("GetVersion", _READ, 0x01, "u32 major_version u32 minor_version")

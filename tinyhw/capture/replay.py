@@ -352,8 +352,8 @@ class Captured:
     self._read_variables()
     group: list[Step] = []
     for step in [*self.steps, None]:
-      if group and (step is None or step.runner is None or step.runner.device != group[0].runner.device
-                    or JIT >= 2):  # type: ignore[union-attr]
+      if group and (step is None or step.runner is None or JIT >= 2
+                    or step.runner.device != group[0].runner.device):  # type: ignore[union-attr]
         self._record_group(group)
         group = []
       if step is None: break

@@ -81,8 +81,8 @@ def _shrunk(piece: Piece, movement: UOp) -> Piece | None:
 def view_of(piece: Piece) -> Buffer:
   """Return the piece as a Buffer, a view of the whole file."""
   whole = buffer_of(piece.node)
-  return whole.view(piece.size, piece.node.dtype,
-                    piece.begin * piece.node.dtype.itemsize)  # type: ignore[no-any-return]  # a Buffer
+  offset = piece.begin * piece.node.dtype.itemsize
+  return whole.view(piece.size, piece.node.dtype, offset)  # type: ignore[no-any-return]  # a Buffer
 
 def piece_node(piece: Piece) -> UOp:
   """Return the piece as a BUFFER node. Bools become bytes, as they are in the file."""
