@@ -5,17 +5,17 @@ made elsewhere.
 of a range of the original kernel.
 
     VECTOR  the innermost `amount` iterations are lanes of a vector register
-    UPCAST  the innermost `amount` iterations are copies: a tile in registers (of a reduction range: UNROLL)
+    UPCAST  the innermost `amount` iterations are unrolled: a register tile (of a reduction range: UNROLL)
     BLOCK   the innermost `amount` iterations are a loop of their own
     GRID    the rest of the range becomes part of the grid; the range of the last such opt is the fastest
     STAGE   loads of buffer `axis` (a slot) under a reduction are copied to shared memory first, in the order in which
             the reduction reads them
     WINDOW  the same as a window of the buffer, with at most `amount` loops of the output inside of it (window.py)
     KEEP    values of the reduction over this range that the kernel needs again are stored to shared memory (keep.py),
-            by a loop with `amount` copies
+            by a loop whose body is unrolled `amount` times
     LOCAL   the innermost `amount` iterations are lanes of a workgroup
-    APART   copies like UPCAST, but outside of the lanes: neighbours of a lane are other lanes, and its copies are at a
-            distance of all lanes
+    APART   unrolled like UPCAST, but outside of the lanes: neighbours of a lane are other lanes, and its repetitions
+            are at a distance of all lanes
     MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile
             of the matrix unit (matrix.py)
     BOX     operands of the MATRIX whose sum has this range are copied to shared memory by bulk copies
