@@ -6,7 +6,7 @@ import math
 import pytest
 
 from test.codegen.kernels import ALL_TARGETS, AVX2, EVERYTHING, axis, check, data_for, wild
-from tinyhw.codegen.math.maximum import Maxima, forgets, never_nan
+from tinyhw.codegen.math.maximum import Maxima, ignores_nan, never_nan
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops
@@ -85,8 +85,8 @@ def test_what_it_costs() -> None:
   assert not any(u.op is Ops.MULACC for u in lower(many, EVERYTHING, "x").uops), "it has such an instruction"
 
 def test_whole_numbers_are_left_alone() -> None:
-  for dtype in (dtypes.int32, dtypes.uint8, dtypes.bool): assert not forgets(AVX2, dtype)
-  assert forgets(AVX2, F32.vec(8)) and not forgets(EVERYTHING, F32)
+  for dtype in (dtypes.int32, dtypes.uint8, dtypes.bool): assert not ignores_nan(AVX2, dtype)
+  assert ignores_nan(AVX2, F32.vec(8)) and not ignores_nan(EVERYTHING, F32)
   assert not Maxima(AVX2).wants(UOp.const(dtypes.int32, 1).maximum(2))
 
 def test_what_cannot_be_nan() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from tinyhw import trace
 from tinyhw.codegen.math.casts import SMALL_FLOATS
-from tinyhw.codegen.math.maximum import Folded, Maxima, forgets, keeps, widened
+from tinyhw.codegen.math.maximum import Folded, Maxima, ignores_nan, propagates_nan, widened
 from tinyhw.codegen.transform.blocks import in_blocks
 from tinyhw.codegen.transform.fold import accumulate
 from tinyhw.dtype import ConstType, DType, dtypes
@@ -40,7 +40,7 @@ def accumulate_reductions(sink: UOp, capabilities: Capabilities) -> UOp:
   count = 0
   for u in order:
     src = tuple([new[s] for s in u.src])
-    if u.op is Ops.REDUCE and u.arg is Ops.MAX and forgets(capabilities, u.dtype):
+    if u.op is Ops.REDUCE and u.arg is Ops.MAX and ignores_nan(capabilities, u.dtype):
       new[u] = _largest(u, src, count, maxima)
       count += 2
     elif u.op is Ops.REDUCE:
@@ -69,7 +69,7 @@ def _largest(u: UOp, src: tuple[UOp, ...], count: int, maxima: Maxima) -> UOp:
   dtype, loops = widened(u.dtype), [r for r in src[1:] if r.op is Ops.RANGE]
   old, new = [s.src if s.op is Ops.GROUP else (s,) for s in (u.src[0], src[0])]
   def variable(n: int, k: int, op: Ops) -> UOp: return UOp(Ops.ACC, dtype, (start_of(op, dtype),), (count + k, 0, n))
-  one = keeps(maxima.capabilities, dtype)
+  one = propagates_nan(maxima.capabilities, dtype)
   variables = [Folded(variable(n, 0, Ops.MAX), None if one else variable(n, 1, Ops.MUL)) for n in range(len(new))]
   updates = [maxima.update(v, *terms) for v, *terms in zip(variables, old, new)]
   def reduced(k: int, op: Ops) -> UOp:

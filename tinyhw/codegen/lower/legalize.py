@@ -178,11 +178,11 @@ class Legalizer:
     """
     place, value, rest = store.src[0], store.src[1], [self.value(s) for s in store.src[2:]]
     (buffer,), (index,), made = self.new[place.src[0]], self.new[place.src[1]], []
-    for first, behind in store.arg.places:
+    for first, offset in store.arg.places:
       for k in range(0, store.arg.length, width):
         part = self.lanes(value, first + k, width)
         if part.dtype.scalar() is not place.dtype: part = UOp(Ops.CAST, place.dtype.vec(width), (part,))
-        made.append(UOp(Ops.STORE, store.dtype, (UOp(Ops.INDEX, place.dtype, (buffer, _offset(index, behind + k))),
+        made.append(UOp(Ops.STORE, store.dtype, (UOp(Ops.INDEX, place.dtype, (buffer, _offset(index, offset + k))),
                                                  part, *rest)))
     return made
 

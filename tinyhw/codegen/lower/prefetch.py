@@ -205,11 +205,11 @@ def carry(copier: Copier, carrying: Filling, variables: list[UOp], stages: int) 
   In the last iterations the loads repeat the current ones, since their values are not used.
   """
   counter = carrying.counter
-  following, behind = (copier.put(UOp(Ops.ADD, counter.dtype, (counter, copier.put(UOp.const(counter.dtype, k)))))
+  following, second = (copier.put(UOp(Ops.ADD, counter.dtype, (counter, copier.put(UOp.const(counter.dtype, k)))))
                        for k in (1, 2))
   stored(copier, carrying, variables, following, slot_of(copier, following, stages))
-  more = copier.put(UOp(Ops.CMPLT, dtypes.bool, (behind, counter.src[0])))
-  values = loaded(copier, carrying, copier.put(UOp(Ops.WHERE, counter.dtype, (more, behind, counter))))
+  more = copier.put(UOp(Ops.CMPLT, dtypes.bool, (second, counter.src[0])))
+  values = loaded(copier, carrying, copier.put(UOp(Ops.WHERE, counter.dtype, (more, second, counter))))
   return [*copier.made, *[UOp(Ops.ASSIGN_ACC, v.dtype, (v, value)) for v, value in zip(variables, values)]]
 
 def loaded(copier: Copier, carrying: Filling, number: UOp) -> list[UOp]:
@@ -250,8 +250,8 @@ def ended(uops: list[UOp], counter: UOp, signals: UOp) -> list[UOp]:
 
   An outer loop initializes them again.
   """
-  behind = 1 + next(at for at, u in enumerate(uops) if u.op is Ops.END and u.src[0] is counter)
-  return [*uops[:behind], UOp(Ops.BARRIER), UOp(Ops.SIGNALS, dtypes.void, (signals,), "end"), *uops[behind:]]
+  after = 1 + next(at for at, u in enumerate(uops) if u.op is Ops.END and u.src[0] is counter)
+  return [*uops[:after], UOp(Ops.BARRIER), UOp(Ops.SIGNALS, dtypes.void, (signals,), "end"), *uops[after:]]
 
 def phase_of(copier: Copier, signals: UOp, counter: UOp, stages: int) -> tuple[UOp, UOp]:
   """Return the signal of an iteration, and its phase."""

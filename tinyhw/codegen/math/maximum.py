@@ -31,11 +31,11 @@ class Folded(NamedTuple):
   largest: UOp
   squares: UOp | None
 
-def forgets(capabilities: Capabilities, dtype: DType) -> bool:
+def ignores_nan(capabilities: Capabilities, dtype: DType) -> bool:
   """Is this a type of floats for which the target has no MAX that gives NaN?"""
   return dtypes.is_float(dtype) and not capabilities.supports(Ops.MAX, dtype.scalar())
 
-def keeps(capabilities: Capabilities, dtype: DType) -> bool:
+def propagates_nan(capabilities: Capabilities, dtype: DType) -> bool:
   """Does the target have an instruction for folds of this type that gives NaN?"""
   return widened(dtype).scalar() in capabilities.maxima
 
@@ -66,7 +66,7 @@ class Maxima:
   def wants(self, u: UOp) -> bool:
     """Does `rebuild` handle this node, an elementwise MAX or lanes of a fold?"""
     if u.op is Ops.GEP: return u.src[0] in self.folded
-    return u.op is Ops.MAX and forgets(self.capabilities, u.dtype)
+    return u.op is Ops.MAX and ignores_nan(self.capabilities, u.dtype)
 
   def rebuild(self, u: UOp, src: tuple[UOp, ...]) -> UOp:
     """Rebuild u over new sources. A MAX of two operands stays; one of more operands is made from their fold."""
@@ -82,7 +82,8 @@ class Maxima:
   def _of(self, old: UOp, new: UOp) -> Folded:
     if old in self.folded: return self.folded[old]
     x = self._wide(new)
-    return Folded(x, None if keeps(self.capabilities, x.dtype) else self._square(x, UOp(Ops.CONST, x.dtype, (), 1.0)))
+    if propagates_nan(self.capabilities, x.dtype): return Folded(x, None)
+    return Folded(x, self._square(x, UOp(Ops.CONST, x.dtype, (), 1.0)))
 
   def _both(self, left: Folded, old: UOp, new: UOp) -> Folded:
     """Return a fold with one more operand, which may itself be folded."""

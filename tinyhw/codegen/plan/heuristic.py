@@ -28,7 +28,7 @@ from tinyhw.uop.ops import UOp
 ACCUMULATORS = 4           # of a row's reduction, so that an addition does not wait for the previous one
 # associativity of the first-level cache, in lines whose addresses are a page apart: at least this on any processor
 WAYS = 8
-APART_COST = 3.0           # of a strided element of a vector register, in operations
+STRIDED_ELEMENT_COST = 3.0  # of a strided element of a vector register, in operations
 MOST_ACROSS = 512          # operations of all repetitions of a body that reads across lines
 SHORT_BODY = 24            # operations; longer elementwise bodies need no repetitions to fill the pipes
 
@@ -105,9 +105,10 @@ def part_pays(nest: Nest, accesses: list[StridedAccess], r: UOp, width: int) -> 
 
   The last lanes of a row are computed twice.
   """
-  apart = sum(access.stride(r) not in (0, 1) for access in accesses)
+  strided = sum(access.stride(r) not in (0, 1) for access in accesses)
   work = nest.arithmetic + len(accesses)
-  return not apart or -(-size_of(r) // width) * (work - apart + APART_COST * width * apart) < size_of(r) * work
+  step = work - strided + STRIDED_ELEMENT_COST * width * strided
+  return not strided or -(-size_of(r) // width) * step < size_of(r) * work
 
 def repetitions_along(r: UOp, width: int, most: int) -> int:
   """Return the largest number of repetitions of the lanes along a range, at which the last step repeats little work."""
@@ -128,9 +129,9 @@ def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[StridedAcce
   Otherwise it is evicted first, if the range of the lanes is long. That also happens where addresses differ by a large
   part of a page, since they then compete for few sets.
   """
-  apart = [access for access in accesses if not access.is_store and access.stride(lanes) not in (0, 1)
+  strided = [access for access in accesses if not access.is_store and access.stride(lanes) not in (0, 1)
            and size_of(lanes) > lines_kept((access.stride(lanes) or 0) * access.node.dtype.itemsize)]
-  found = [(r, LINE_BYTES // access.node.dtype.itemsize) for r in ranges for access in apart if r is not lanes
+  found = [(r, LINE_BYTES // access.node.dtype.itemsize) for r in ranges for access in strided if r is not lanes
            and access.stride(r) == 1]
   return max(found, key=lambda item: item[1], default=None)
 

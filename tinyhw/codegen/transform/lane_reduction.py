@@ -123,13 +123,13 @@ class Folder:
       return part if group == results else self.fold(u, self.stage(part), number(0), (results // group, group),
                                                      (left, 1))
     if results > MANY_LANES: members = max(d for d in range(1, math.isqrt(results) + 1) if results % d == 0)
-    steps, beside = self.steps(lanes)
-    if members == 1: return self.fold(u, self.stage(part), beside, (results, steps))
+    steps, first_result = self.steps(lanes)
+    if members == 1: return self.fold(u, self.stage(part), first_result, (results, steps))
     first = make(Ops.MUL, dtypes.weakint,
                  (make(Ops.MOD, dtypes.weakint, (position_of(lanes), number(results // members))),
                   number(members * steps)))
-    own = self.fold(u, self.stage(part), make(Ops.ADD, dtypes.weakint, (first, beside)), (members, steps))
-    return self.fold(u, self.stage(own), beside, (results // members, steps))
+    own = self.fold(u, self.stage(part), make(Ops.ADD, dtypes.weakint, (first, first_result)), (members, steps))
+    return self.fold(u, self.stage(own), first_result, (results // members, steps))
 
   def steps(self, lanes: list[UOp]) -> tuple[int, UOp]:
     """Return the distance between results of these lanes in a stage, and the position of the first one.
