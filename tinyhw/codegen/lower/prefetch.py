@@ -1,8 +1,8 @@
 """Fill shared memory by asynchronous copies, several iterations ahead, for targets with such copies
 (`Capabilities.copies`).
 
-The pass takes a loop that fills shared memory with unchanged elements of memory, meets a barrier, and then computes.
-The loop becomes:
+An asynchronous copy runs while the program goes on. The pass takes a loop that fills shared memory with unchanged
+elements of memory, meets a barrier, and then computes. The loop becomes:
 
     start the first stages - 1 fillings, each as a group of copies (in a loop of their own, if they are several)
     for each iteration: wait for the oldest group; barrier; start the filling of iteration + stages - 1; compute
