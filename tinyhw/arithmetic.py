@@ -232,7 +232,7 @@ def from_bytes(data: bytes, dtype: DType) -> Scalar:
 CODED: dict[DType, tuple[Callable[[int], float], Callable[[float], int]]] = {
   dtypes.float16: (decode_float16, encode_float16), dtypes.bfloat16: (decode_bfloat16, encode_bfloat16),
   **{d: ((lambda code, d=d: decode_float(code, d)),  # type: ignore[misc]  # no type of d
-         (lambda x, d=d: encode_float(x, d))) for d in dtypes.fp8s},
+         (lambda x, d=d: encode_float(x, d))) for d in dtypes.fp8s},  # type: ignore[misc]
 }
 
 class _Coded:
