@@ -9,7 +9,7 @@ import pytest
 from tinyhw import Tensor, dtypes
 from tinyhw.errors import FileFormatError
 from tinyhw.nn.strided import strided
-from tinyhw.nn.tensor_io import Source
+from tinyhw.nn.tensor_io import InputFile
 
 COUNT = 48
 NUMBERS = np.arange(COUNT, dtype=np.int16)
@@ -18,7 +18,7 @@ NUMBERS = np.arange(COUNT, dtype=np.int16)
 def source(tmp_path_factory):
   path = tmp_path_factory.mktemp("strided") / "f"
   path.write_bytes(b"head" + NUMBERS.tobytes())
-  return Source(path, "test")
+  return InputFile(path, "test")
 
 @given(data=st.data())
 @settings(max_examples=60)
@@ -51,5 +51,5 @@ def test_outside(source):
   assert strided(source, 4, COUNT, dtypes.int16, 47, (1, 1), (100, 100)).tolist() == [[47]]
 
 def test_of_a_tensor_in_memory():
-  found = strided(Source(Tensor(NUMBERS.tobytes()), "test"), 0, COUNT, dtypes.int16, 1, (3, 2), (1, 24))
+  found = strided(InputFile(Tensor(NUMBERS.tobytes()), "test"), 0, COUNT, dtypes.int16, 1, (3, 2), (1, 24))
   assert found.tolist() == [[1, 25], [2, 26], [3, 27]] and not found.device.startswith("DISK")

@@ -8,7 +8,7 @@ import pytest
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DriverError, FileFormatError, MissingFileError
-from tinyhw.nn.tensor_io import Source, TensorIO, writing
+from tinyhw.nn.tensor_io import InputFile, TensorIO, writing
 from tinyhw.tensor import Tensor
 
 @pytest.fixture(params=("device", "DISK"))
@@ -70,7 +70,7 @@ def test_mistakes(engine):
   with pytest.raises(ArgumentError, match="whence is 0, 1 or 2, not 7"): file.seek(0, 7)
 
 def test_sources(vector):
-  source = Source(vector(bytes(range(16))), "test")
+  source = InputFile(vector(bytes(range(16))), "test")
   assert source.size == 16 and source.read(2, 3, "x") == b"\2\3\4" and source.part(1, 2, "x").tolist() == [1, 2]
   assert source.elements(4, (2, 2), dtypes.uint16, "x").tolist() == [[0x504, 0x706], [0x908, 0xB0A]]
   assert source.elements(4, (0, 3), dtypes.float32, "x").shape == (0, 3)

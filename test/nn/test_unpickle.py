@@ -9,11 +9,11 @@ import pytest
 
 from tinyhw import Tensor
 from tinyhw.errors import FileFormatError
-from tinyhw.nn.tensor_io import Source
+from tinyhw.nn.tensor_io import InputFile
 from tinyhw.nn.unpickle import DEEPEST, PLAIN, Reader, Unpickler
 
 def load(data, **kwargs):
-  return Unpickler(Reader(Source(Tensor(data, device="PYTHON"), "pickle")), PLAIN, **kwargs).load()
+  return Unpickler(Reader(InputFile(Tensor(data, device="PYTHON"), "pickle")), PLAIN, **kwargs).load()
 
 plain = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
                      lambda x: st.lists(x) | st.dictionaries(st.text() | st.integers(-1000, 1000)
@@ -45,7 +45,7 @@ def test_shared_parts_may_be_few():
   with pytest.raises(FileFormatError, match="unfolds to far more"):
     load(pickle.dumps([list(range(1000))] + [[part] * 1000] * 100))
 
-@pytest.mark.parametrize("x", (object(), ValueError("x"), range(3), Source, len, slice(1), complex),
+@pytest.mark.parametrize("x", (object(), ValueError("x"), range(3), InputFile, len, slice(1), complex),
                          ids=lambda x: repr(x).partition(" at 0x")[0])
 def test_objects_are_refused(x):
   with pytest.raises(FileFormatError, match="only tensors and plain data are read|neither a tensor nor plain data"):

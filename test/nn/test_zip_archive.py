@@ -69,9 +69,9 @@ def test_zip64_end_record():
   files["last"] = b"x"
   data = packed(files)
   assert b"PK\6\6" in data
-  from tinyhw.nn.tensor_io import Source
+  from tinyhw.nn.tensor_io import InputFile
   from tinyhw.nn.zip_archive import ZipArchive
-  archive = ZipArchive(Source(Tensor(data), "zip"))
+  archive = ZipArchive(InputFile(Tensor(data), "zip"))
   assert len(archive.members) == 66_001 and archive.read(archive.members["last"]) == b"x"
 
 def test_what_is_stored_stays_on_disk(tmp_path):

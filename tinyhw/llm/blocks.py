@@ -20,7 +20,7 @@ from tinyhw.errors import ArgumentError, FileFormatError, ShapeError
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
-class Kind(NamedTuple):
+class GgmlType(NamedTuple):
   """A type of elements. length: elements in a block. dtype: that of plain elements, with one in a block. Otherwise
   decode computes the elements."""
   name: str
@@ -137,20 +137,32 @@ def _mxfp4(b: Tensor) -> Tensor:
 
 # ***** the table *****
 
-TYPES: dict[int, Kind] = {   # by the number in files; source: enum ggml_type
-  0: Kind("F32", 1, 4, dtypes.float32), 1: Kind("F16", 1, 2, dtypes.float16), 30: Kind("BF16", 1, 2, dtypes.bfloat16),
-  28: Kind("F64", 1, 8, dtypes.float64), 24: Kind("I8", 1, 1, dtypes.int8), 25: Kind("I16", 1, 2, dtypes.int16),
-  26: Kind("I32", 1, 4, dtypes.int32), 27: Kind("I64", 1, 8, dtypes.int64),
-  2: Kind("Q4_0", 32, 18, None, _q4_0), 3: Kind("Q4_1", 32, 20, None, _q4_1), 6: Kind("Q5_0", 32, 22, None, _q5_0),
-  7: Kind("Q5_1", 32, 24, None, _q5_1), 8: Kind("Q8_0", 32, 34, None, _q8_0),
-  10: Kind("Q2_K", 256, 84, None, _q2_k), 11: Kind("Q3_K", 256, 110, None, _q3_k),
-  12: Kind("Q4_K", 256, 144, None, _q4_k),
-  13: Kind("Q5_K", 256, 176, None, _q5_k), 14: Kind("Q6_K", 256, 210, None, _q6_k),
-  20: Kind("IQ4_NL", 32, 18, None, _iq4_nl), 23: Kind("IQ4_XS", 256, 136, None, _iq4_xs),
-  39: Kind("MXFP4", 32, 17, None, _mxfp4),
+# by the number in files; source: enum ggml_type
+TYPES: dict[int, GgmlType] = {
+  0: GgmlType("F32", 1, 4, dtypes.float32),
+  1: GgmlType("F16", 1, 2, dtypes.float16),
+  30: GgmlType("BF16", 1, 2, dtypes.bfloat16),
+  28: GgmlType("F64", 1, 8, dtypes.float64),
+  24: GgmlType("I8", 1, 1, dtypes.int8),
+  25: GgmlType("I16", 1, 2, dtypes.int16),
+  26: GgmlType("I32", 1, 4, dtypes.int32),
+  27: GgmlType("I64", 1, 8, dtypes.int64),
+  2: GgmlType("Q4_0", 32, 18, None, _q4_0),
+  3: GgmlType("Q4_1", 32, 20, None, _q4_1),
+  6: GgmlType("Q5_0", 32, 22, None, _q5_0),
+  7: GgmlType("Q5_1", 32, 24, None, _q5_1),
+  8: GgmlType("Q8_0", 32, 34, None, _q8_0),
+  10: GgmlType("Q2_K", 256, 84, None, _q2_k),
+  11: GgmlType("Q3_K", 256, 110, None, _q3_k),
+  12: GgmlType("Q4_K", 256, 144, None, _q4_k),
+  13: GgmlType("Q5_K", 256, 176, None, _q5_k),
+  14: GgmlType("Q6_K", 256, 210, None, _q6_k),
+  20: GgmlType("IQ4_NL", 32, 18, None, _iq4_nl),
+  23: GgmlType("IQ4_XS", 256, 136, None, _iq4_xs),
+  39: GgmlType("MXFP4", 32, 17, None, _mxfp4),
 }
 
-def kind_of(ggml_type: int) -> Kind:
+def kind_of(ggml_type: int) -> GgmlType:
   """Return the row of a type's number. Raises FileFormatError for an unknown number."""
   found = TYPES.get(ggml_type)
   if found is None:
@@ -158,7 +170,7 @@ def kind_of(ggml_type: int) -> Kind:
     raise FileFormatError(f"elements of ggml type {ggml_type} are not known; known are {known}")
   return found
 
-def bytes_of(n: int, kind: Kind) -> int:
+def bytes_of(n: int, kind: GgmlType) -> int:
   """Return the bytes of n elements. Raises ShapeError if they fill no whole number of blocks."""
   if n < 0 or n % kind.length:
     raise ShapeError(f"{n} elements of {kind.name} are no whole number of blocks of {kind.length}")

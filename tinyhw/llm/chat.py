@@ -11,7 +11,7 @@ from tinyhw.errors import ArgumentError
 from tinyhw.llm.tokenizer import SimpleTokenizer
 from tinyhw.named_tuple import NamedTuple
 
-class Format(NamedTuple):
+class ChatMarkup(NamedTuple):
   """The text of a turn. before: the text before its content, with {role}, or one text for each role. after: the text
   after it. {end} is the token that ends a turn: `end`, if the tokenizer has it, else its eos. marker: a text that
   templates of this format contain. begin: a text that comes once, after bos."""
@@ -25,20 +25,21 @@ class Format(NamedTuple):
 
 # A format is after those whose templates also contain its marker. Source: the chat templates that the models' authors
 # publish
-FORMATS: dict[str, Format] = {
-  "kimi-k2": Format("<|im_middle|>", "<|im_end|>", "<|im_{role}|>{role}<|im_middle|>", "{end}"),
-  "chatml": Format("<|im_start|>", "<|im_end|>", "<|im_start|>{role}\n", "{end}\n"),
-  "llama3": Format("<|start_header_id|>", "<|eot_id|>", "<|start_header_id|>{role}<|end_header_id|>\n\n", "{end}"),
-  "gemma": Format("<start_of_turn>", "<end_of_turn>",
-                  {"user": "<start_of_turn>user\n", "assistant": "<start_of_turn>model\n"}, "{end}\n", system=False),
-  "glm4": Format("<sop>", "<|endoftext|>", "<|{role}|>", "", begin="<sop>"),
-  "mistral": Format("[INST]", "</s>", {"user": "[INST]", "assistant": ""}, {"user": "[/INST]", "assistant": "{end}"},
-                    system=False),
-  "deepseek": Format("<｜User｜>", "<｜end▁of▁sentence｜>",
-                     {"system": "", "user": "<｜User｜>", "assistant": "<｜Assistant｜>"},
-                     {"system": "", "user": "", "assistant": "{end}"}),
-  "phi3": Format("<|end|>", "<|end|>", "<|{role}|>\n", "{end}\n"),
-  "olmo": Format("<|user|>", "<|endoftext|>", "<|{role}|>\n", "\n"),
+FORMATS: dict[str, ChatMarkup] = {
+  "kimi-k2": ChatMarkup("<|im_middle|>", "<|im_end|>", "<|im_{role}|>{role}<|im_middle|>", "{end}"),
+  "chatml": ChatMarkup("<|im_start|>", "<|im_end|>", "<|im_start|>{role}\n", "{end}\n"),
+  "llama3": ChatMarkup("<|start_header_id|>", "<|eot_id|>", "<|start_header_id|>{role}<|end_header_id|>\n\n", "{end}"),
+  "gemma": ChatMarkup("<start_of_turn>", "<end_of_turn>",
+                      {"user": "<start_of_turn>user\n", "assistant": "<start_of_turn>model\n"}, "{end}\n",
+                      system=False),
+  "glm4": ChatMarkup("<sop>", "<|endoftext|>", "<|{role}|>", "", begin="<sop>"),
+  "mistral": ChatMarkup("[INST]", "</s>", {"user": "[INST]", "assistant": ""},
+                        {"user": "[/INST]", "assistant": "{end}"}, system=False),
+  "deepseek": ChatMarkup("<｜User｜>", "<｜end▁of▁sentence｜>",
+                         {"system": "", "user": "<｜User｜>", "assistant": "<｜Assistant｜>"},
+                         {"system": "", "user": "", "assistant": "{end}"}),
+  "phi3": ChatMarkup("<|end|>", "<|end|>", "<|{role}|>\n", "{end}\n"),
+  "olmo": ChatMarkup("<|user|>", "<|endoftext|>", "<|{role}|>\n", "\n"),
 }
 _OF_PRESETS = {"sentencepiece": "mistral",
                "olmo": "olmo", "tekken": "mistral", "kimi-k2": "kimi-k2", "glm4": "glm4", "chatglm-bpe": "glm4",

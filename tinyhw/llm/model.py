@@ -16,7 +16,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.llm.arch import TransformerConfig, config_of, frequencies
 from tinyhw.llm.gguf import gguf_read
-from tinyhw.llm.weights import Experts, FileSource, Linear, RMSNorm, Source, product, rows
+from tinyhw.llm.weights import Experts, FileWeights, ModelWeights, Projection, RootMeanSquareNorm, product, rows
 from tinyhw.methods.random.generator import Generator
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
@@ -49,10 +49,10 @@ class Rotary:
 
 class FeedForward:
   """SwiGLU: down(silu(gate(x)) * up(x)). Source: Shazeer 2020."""
-  def __init__(self, config: TransformerConfig, source: Source, name: str):
-    self.gate = Linear(source, f"{name}.ffn_gate", config.dim, config.hidden_dim)
-    self.up = Linear(source, f"{name}.ffn_up", config.dim, config.hidden_dim)
-    self.down = Linear(source, f"{name}.ffn_down", config.hidden_dim, config.dim)
+  def __init__(self, config: TransformerConfig, source: ModelWeights, name: str):
+    self.gate = Projection(source, f"{name}.ffn_gate", config.dim, config.hidden_dim)
+    self.up = Projection(source, f"{name}.ffn_up", config.dim, config.hidden_dim)
+    self.down = Projection(source, f"{name}.ffn_down", config.hidden_dim, config.dim)
 
   def __call__(self, x: Tensor) -> Tensor: return self.down(self.gate(x).silu() * self.up(x))
 
@@ -61,9 +61,9 @@ class MixtureOfExperts:
 
   Source: Shazeer et al. 2017.
   """
-  def __init__(self, config: TransformerConfig, source: Source, name: str):
+  def __init__(self, config: TransformerConfig, source: ModelWeights, name: str):
     self.taken, self.renormalize = config.num_experts_per_tok, config.norm_topk_prob
-    self.router = Linear(source, f"{name}.ffn_gate_inp", config.dim, config.num_experts)
+    self.router = Projection(source, f"{name}.ffn_gate_inp", config.dim, config.num_experts)
     self.gate = Experts(source, f"{name}.ffn_gate_exps", config.num_experts, config.dim, config.hidden_dim)
     self.up = Experts(source, f"{name}.ffn_up_exps", config.num_experts, config.dim, config.hidden_dim)
     self.down = Experts(source, f"{name}.ffn_down_exps", config.num_experts, config.hidden_dim, config.dim)
@@ -78,20 +78,20 @@ class MixtureOfExperts:
 class TransformerBlock:
   """Attention over the token and all before it, then a feed-forward network. The input of each is added to its
   output."""
-  def __init__(self, config: TransformerConfig, source: Source, name: str, rotary: Rotary):
+  def __init__(self, config: TransformerConfig, source: ModelWeights, name: str, rotary: Rotary):
     self.config, self.rotary = config, rotary
     queries, keys = config.n_heads * config.head_dim, config.n_kv_heads * config.head_dim
-    self.attn_norm = RMSNorm(source, f"{name}.attn_norm", config.dim, config.norm_eps)
-    self.ffn_norm = RMSNorm(source, f"{name}.ffn_norm", config.dim, config.norm_eps)
-    self.attn_q = Linear(source, f"{name}.attn_q", config.dim, queries, config.qkv_bias)
-    self.attn_k = Linear(source, f"{name}.attn_k", config.dim, keys, config.qkv_bias)
-    self.attn_v = Linear(source, f"{name}.attn_v", config.dim, keys, config.qkv_bias)
-    self.attn_output = Linear(source, f"{name}.attn_output", queries, config.dim)
+    self.attn_norm = RootMeanSquareNorm(source, f"{name}.attn_norm", config.dim, config.norm_eps)
+    self.ffn_norm = RootMeanSquareNorm(source, f"{name}.ffn_norm", config.dim, config.norm_eps)
+    self.attn_q = Projection(source, f"{name}.attn_q", config.dim, queries, config.qkv_bias)
+    self.attn_k = Projection(source, f"{name}.attn_k", config.dim, keys, config.qkv_bias)
+    self.attn_v = Projection(source, f"{name}.attn_v", config.dim, keys, config.qkv_bias)
+    self.attn_output = Projection(source, f"{name}.attn_output", queries, config.dim)
     self.each = config.qk_norm == config.head_dim   # is each head normalized separately?
-    self.attn_q_norm = RMSNorm(source, f"{name}.attn_q_norm", config.head_dim if self.each else queries,
-                               config.norm_eps) if config.qk_norm else None
-    self.attn_k_norm = RMSNorm(source, f"{name}.attn_k_norm", config.head_dim if self.each else keys,
-                               config.norm_eps) if config.qk_norm else None
+    self.attn_q_norm = RootMeanSquareNorm(source, f"{name}.attn_q_norm", config.head_dim if self.each else queries,
+                                          config.norm_eps) if config.qk_norm else None
+    self.attn_k_norm = RootMeanSquareNorm(source, f"{name}.attn_k_norm", config.head_dim if self.each else keys,
+                                          config.norm_eps) if config.qk_norm else None
     self.ffn: MixtureOfExperts | FeedForward = (MixtureOfExperts if config.num_experts
                                                 else FeedForward)(config, source, name)
     self.cache = Tensor.zeros(2, config.max_context, config.n_kv_heads, config.head_dim,
@@ -122,7 +122,7 @@ class TransformerBlock:
     y = scores.softmax(-1) @ values.permute(1, 0, 2).unsqueeze(1)
     return self.attn_output(y.permute(2, 0, 1, 3).reshape(tokens, c.n_heads * c.head_dim))
 
-  def _heads(self, x: Tensor, norm: RMSNorm | None) -> Tensor:
+  def _heads(self, x: Tensor, norm: RootMeanSquareNorm | None) -> Tensor:
     """Split heads: (tokens, all heads) -> (tokens, heads, head_dim), normalized."""
     if norm is not None and not self.each: x = norm(x)
     x = x.reshape(x.shape[0], -1, self.config.head_dim)
@@ -148,15 +148,15 @@ class Transformer:
 
   It has no gradients. Several threads may use it: they take turns, step by step.
   """
-  def __init__(self, config: TransformerConfig, source: Source | None = None):
-    source = source or Source()
+  def __init__(self, config: TransformerConfig, source: ModelWeights | None = None):
+    source = source or ModelWeights()
     self.config = config
     self.token_embd = source.get("token_embd.weight", config.vocab_size, config.dim)
     divisors = source.vector("rope_freqs.weight", config.rope_dim // 2) if source.has("rope_freqs.weight") else None
     rotary = Rotary(config, divisors)
     self.blk = [TransformerBlock(config, source, f"blk.{i}", rotary) for i in range(config.num_blocks)]
-    self.output_norm = RMSNorm(source, "output_norm", config.dim, config.norm_eps)
-    tied = isinstance(source, FileSource) and not source.has("output.weight")
+    self.output_norm = RootMeanSquareNorm(source, "output_norm", config.dim, config.norm_eps)
+    tied = isinstance(source, FileWeights) and not source.has("output.weight")
     self.output = source.get("output.weight", config.vocab_size, config.dim) if not tied else self.token_embd
     self.positions = Tensor.arange(config.max_context, dtype=dtypes.int32).contiguous().realize()
     self._steps: dict[tuple[int, tuple[Any, ...]], TinyJit[..., Tensor]] = {}   # by the number of tokens and the modes
@@ -173,7 +173,7 @@ class Transformer:
     used. Raises FileFormatError for an unknown architecture, and for a file that does not fit its own metadata.
     """
     kv, stored = gguf_read(gguf)
-    source = FileSource(stored, realize)
+    source = FileWeights(stored, realize)
     model = Transformer(config_of(kv, {name: s.shape for name, s in stored.items()}, max_context), source)
     if source.unused:
       raise FileFormatError(f"the model would not use the file's tensors {', '.join(list(source.unused)[:8])}; it is "

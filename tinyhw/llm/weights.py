@@ -6,7 +6,7 @@ import math
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import FileFormatError
-from tinyhw.llm.blocks import Kind, ggml_data_to_tensor, kind_of
+from tinyhw.llm.blocks import GgmlType, ggml_data_to_tensor, kind_of
 from tinyhw.llm.gguf import Stored
 from tinyhw.tensor import Tensor
 
@@ -17,7 +17,7 @@ PIECE = 32
 class Blocks:
   """A tensor in quantized blocks. data: uint8, (rows, bytes of a row). shape: that of the elements. Their first axis is
   split into rows."""
-  def __init__(self, data: Tensor, shape: tuple[int, ...], kind: Kind):
+  def __init__(self, data: Tensor, shape: tuple[int, ...], kind: GgmlType):
     self.shape, self.kind = shape, kind
     self.data = data.reshape(shape[0], -1).to(None).contiguous().realize()
 
@@ -58,8 +58,8 @@ def rows(w: Weight, index: Tensor) -> Tensor:
   """Return some rows of a weight, as float32."""
   return (w.rows(index) if isinstance(w, Blocks) else w[index]).float()
 
-class Source:
-  """The source of a model's parameters: random numbers."""
+class ModelWeights:
+  """The weights of a model by name: random numbers, unless a subclass reads others."""
   def get(self, name: str, *shape: int) -> Weight:
     """Return the parameter of a name. Parameters of one axis (norms, biases) are ones and zeros."""
     if len(shape) == 1: return (Tensor.zeros if name.endswith("bias") else Tensor.ones)(*shape).contiguous().realize()
@@ -73,7 +73,7 @@ class Source:
     """Is there such a parameter, where it is optional for a model?"""
     return False
 
-class FileSource(Source):
+class FileWeights(ModelWeights):
   """The tensors of a GGUF file. realize: decode them to float32 once.
 
   Raises FileFormatError for a tensor that is missing, or has another shape.
@@ -100,9 +100,9 @@ class FileSource(Source):
     else: t = ggml_data_to_tensor(found.data.to(None), math.prod(shape), found.ggml_type).reshape(shape)
     return (t.float() if self.realize else t).contiguous().realize()
 
-class Linear:
+class Projection:
   """x @ weight.T + bias, in float32. weight: (out_features, in_features)."""
-  def __init__(self, source: Source, name: str, in_features: int, out_features: int, bias: bool = False):
+  def __init__(self, source: ModelWeights, name: str, in_features: int, out_features: int, bias: bool = False):
     self.weight = source.get(f"{name}.weight", out_features, in_features)
     self.bias = source.vector(f"{name}.bias", out_features) if bias else None
 
@@ -112,7 +112,7 @@ class Linear:
 
 class Experts:
   """One matrix for each expert. Every token uses some of them. weight: (experts, out_features, in_features)."""
-  def __init__(self, source: Source, name: str, experts: int, in_features: int, out_features: int):
+  def __init__(self, source: ModelWeights, name: str, experts: int, in_features: int, out_features: int):
     self.weight = source.get(f"{name}.weight", experts, out_features, in_features)
 
   def __call__(self, x: Tensor, chosen: Tensor) -> Tensor:
@@ -120,9 +120,9 @@ class Experts:
     (tokens, taken, out_features)."""
     return dot(rows(self.weight, chosen), x.unsqueeze(2), isinstance(self.weight, Blocks))
 
-class RMSNorm:
+class RootMeanSquareNorm:
   """Normalize the last axis to a root mean square of 1, then multiply by weight. Source: Zhang and Sennrich 2019."""
-  def __init__(self, source: Source, name: str, size: int, eps: float):
+  def __init__(self, source: ModelWeights, name: str, size: int, eps: float):
     self.weight, self.eps = source.vector(f"{name}.weight", size), eps
 
   def __call__(self, x: Tensor) -> Tensor:

@@ -101,7 +101,7 @@ def parse_cifar(archive: bytes, name: str = "the archive") -> dict[str, tuple[by
   """Return {file: (pixels, labels)} of the .bin files in the tar of CIFAR-10's binary version
   (https://www.cs.toronto.edu/~kriz/cifar.html)."""
   from tinyhw.nn import tar_archive, tensor_io   # here: `import tinyhw` would pay for one loader
-  source = tensor_io.Source(Tensor(archive, dtype=dtypes.uint8, device="PYTHON"), "tar")
+  source = tensor_io.InputFile(Tensor(archive, dtype=dtypes.uint8, device="PYTHON"), "tar")
   source.name = name
   return {os.path.basename(member.name): _split_cifar(archive[member.begin:member.begin + member.size],
                                                       f"{member.name} in {name}")

@@ -14,7 +14,7 @@ from tinyhw.device import computing
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError
 from tinyhw.files.budget import TENSOR
-from tinyhw.nn.tensor_io import FileLike, Source, writing
+from tinyhw.nn.tensor_io import FileLike, InputFile, writing
 from tinyhw.nn.zip_archive import STORED, ZipArchive
 from tinyhw.tensor import Tensor
 
@@ -50,7 +50,7 @@ def npy_load(fn: FileLike) -> Tensor:
   >>> npy_load("array.npy").tolist()
   [[1, 2], [3, 4]]
   """
-  return _array(Source(fn, "npy"))
+  return _array(InputFile(fn, "npy"))
 
 def npz_load(fn: FileLike, limit: int | None = None) -> dict[str, Tensor]:
   """Return the arrays in a .npz file by name. Uncompressed arrays stay on DISK. The others are unpacked. Raises
@@ -62,17 +62,17 @@ def npz_load(fn: FileLike, limit: int | None = None) -> dict[str, Tensor]:
   >>> npz_load("arrays.npz")["weight"].tolist()
   [1.0, 2.0]
   """
-  archive = ZipArchive(Source(fn, "npz", limit))
+  archive = ZipArchive(InputFile(fn, "npz", limit))
   found: dict[str, Tensor] = {}
   for name, member in archive.members.items():
     if not name.endswith(".npy"):
       raise archive.source.bad(f"its member {name!r} is no array (.npy); zip_extract reads any member")
-    source = Source(archive.tensor(member), f"npy ({name!r})", inside=archive.source)
+    source = InputFile(archive.tensor(member), f"npy ({name!r})", inside=archive.source)
     found[name.removesuffix(".npy")] = _array(source)
     if member.method != STORED: source.budget.give(member.size)   # the unpacked bytes are free again
   return found
 
-def _array(source: Source) -> Tensor:
+def _array(source: InputFile) -> Tensor:
   head = source.read(0, 8, "the magic")
   if head[:6] != _MAGIC: raise source.bad(f"it begins with {head[:6]!r}")
   if head[6] not in _LENGTH_BYTES: raise source.bad(f"it has version {head[6]}.{head[7]}; versions 1 to 3 are known")
@@ -86,7 +86,7 @@ def _array(source: Source) -> Tensor:
                                                                                               "the array")
   return x.permute(list(range(len(shape)))[::-1]) if fortran and len(shape) > 1 else x
 
-def _header(source: Source, text: bytes) -> tuple[DType, bool, bool, tuple[int, ...]]:
+def _header(source: InputFile, text: bytes) -> tuple[DType, bool, bool, tuple[int, ...]]:
   """Return the type, whether it is big-endian, whether the first axis is contiguous, and the shape."""
   try: header = text.decode()
   except UnicodeDecodeError: header = text.decode("latin-1")
@@ -108,13 +108,13 @@ def _header(source: Source, text: bytes) -> tuple[DType, bool, bool, tuple[int, 
   dtype, big = _type(source, found["descr"][1:-1])
   return dtype, big, found["fortran_order"] == "True", tuple(int(n) for n in numbers)
 
-def _type(source: Source, descr: str) -> tuple[DType, bool]:
+def _type(source: InputFile, descr: str) -> tuple[DType, bool]:
   order, code = (descr[0], descr[1:]) if descr[:1] in ("<", ">", "|", "=") else ("=", descr)
   if code in _TYPES: return _TYPES[code], order == ">"
   what = _WITHOUT_A_TYPE.get(code[:1], "of a type that is not known")
   raise source.bad(f"its elements ({descr[:20]!r}) are {what}; save them as numbers of another type")
 
-def _turned(source: Source, begin: int, shape: tuple[int, ...], dtype: DType) -> Tensor:
+def _turned(source: InputFile, begin: int, shape: tuple[int, ...], dtype: DType) -> Tensor:
   """Return big-endian elements with their bytes reversed."""
   size = dtype.itemsize
   count = size

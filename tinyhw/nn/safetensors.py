@@ -12,7 +12,7 @@ from typing import Any
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.files.budget import parse_json
-from tinyhw.nn.tensor_io import FileLike, Source, writing
+from tinyhw.nn.tensor_io import FileLike, InputFile, writing
 from tinyhw.tensor import Tensor
 
 safe_dtypes: dict[str, DType] = {
@@ -83,7 +83,7 @@ def safe_load(fn: FileLike) -> dict[str, Tensor]:
 
   If fn is a tensor of bytes, they are copies on its device. Raises FileFormatError for a damaged file.
   """
-  source = Source(fn, "safetensors")
+  source = InputFile(fn, "safetensors")
   start, header = _header(source)
   return {name: source.elements(start + entry["data_offsets"][0], tuple(entry["shape"]), safe_dtypes[entry["dtype"]],
                                 repr(name))
@@ -95,10 +95,10 @@ def safe_load_metadata(t: FileLike) -> tuple[Tensor, int, dict[str, Any]]:
 
   Raises FileFormatError.
   """
-  source = Source(t, "safetensors")
+  source = InputFile(t, "safetensors")
   return source.tensor, *_header(source)
 
-def _header(source: Source) -> tuple[int, dict[str, Any]]:
+def _header(source: InputFile) -> tuple[int, dict[str, Any]]:
   """Return the offset of the elements, and the checked header: every entry is inside of the file, and has as many bytes
   as its shape needs."""
   bad, size = source.bad, source.size

@@ -5,10 +5,10 @@ import math
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.files.budget import AXIS, TENSOR
-from tinyhw.nn.tensor_io import Source
+from tinyhw.nn.tensor_io import InputFile
 from tinyhw.tensor import Tensor
 
-def strided(source: Source, begin: int, count: int, dtype: DType, offset: int, shape: tuple[int, ...],
+def strided(source: InputFile, begin: int, count: int, dtype: DType, offset: int, shape: tuple[int, ...],
             strides: tuple[int, ...]) -> Tensor:
   """Return the tensor whose element (i, j, ...) is number offset + i * strides[0] + j * strides[1] + ... of `count`
   elements. These begin at byte `begin`.
@@ -45,7 +45,8 @@ def _first(x: Tensor, count: int) -> Tensor:
   """Return the first elements of the last axis."""
   return x if x.shape[-1] == count else x.shrink((*[(0, n) for n in x.shape[:-1]], (0, count)))
 
-def _gathered(source: Source, x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], axes: list[int]) -> Tensor:
+def _gathered(source: InputFile, x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...],
+              axes: list[int]) -> Tensor:
   if math.prod(shape[k] for k in axes) > len(x):
     raise source.bad(f"a tensor of shape {shape} and strides {strides} overlaps itself; save its .clone()")
   source.budget.take(TENSOR)

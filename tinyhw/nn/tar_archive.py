@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.nn.tensor_io import FileLike, Source
+from tinyhw.nn.tensor_io import FileLike, InputFile
 from tinyhw.tensor import Tensor
 
 _BLOCK = 512
@@ -43,7 +43,7 @@ def tar_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
   >>> npy_load(tar_extract("weights.tar")["bias.npy"]).tolist()
   [1.0, 2.0]
   """
-  source = Source(t, "tar", limit)
+  source = InputFile(t, "tar", limit)
   head = source.read(0, min(source.size, _MOST_MAGIC), "the head")
   if head.startswith(_GZIP): source = unpacked(source)
   for at, magic, name in _OTHERS:
@@ -55,7 +55,7 @@ def tar_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
 _OTHERS = ((0, b"\xfd7zXZ\0", "xz"), (4, b"1AY&SY", "bzip2"), (0, b"\x28\xb5\x2f\xfd", "zstd"))
 _MOST_MAGIC = max(at + len(magic) for at, magic, _ in _OTHERS)
 
-def unpacked(source: Source) -> Source:
+def unpacked(source: InputFile) -> InputFile:
   """Return the contents of a gzip file, which may be several joined ones.
 
   Raises FileFormatError if it is damaged or ends early.
@@ -78,14 +78,14 @@ def unpacked(source: Source) -> Source:
       rest = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
       if unpacker.eof: unpacker = None
   if unpacker is not None: raise source.bad("its gzip data ends early; was the download cut off?")
-  found = Source(source.unpacked(made), source.format, inside=source)
+  found = InputFile(source.unpacked(made), source.format, inside=source)
   source.budget.give(len(made))   # the unpacked bytes are free again
   return found
 
-def _check_head(source: Source, head: bytes) -> None:
+def _check_head(source: InputFile, head: bytes) -> None:
   if len(head) >= _BLOCK and head[:_BLOCK] != bytes(_BLOCK): _check(source, head[:_BLOCK], 0)
 
-def members(source: Source) -> Iterator[Member]:
+def members(source: InputFile) -> Iterator[Member]:
   """Yield the regular files, in order. Raises FileFormatError."""
   at, long_name, ended = 0, None, False
   everywhere: dict[str, str] = {}                    # pax records for all later members
@@ -119,7 +119,7 @@ def members(source: Source) -> Iterator[Member]:
   if not ended and (at != source.size or not source.size):
     raise source.bad(f"it ends at byte {source.size}, within a member; was the download cut off?")
 
-def _check(source: Source, header: bytes, at: int) -> None:
+def _check(source: InputFile, header: bytes, at: int) -> None:
   """Check the sum of a header's bytes. The bytes of the sum itself count as spaces. Some old programs summed signed
   bytes."""
   wanted = _number(source, header[148:156], f"the checksum of the header at byte {at}")
@@ -127,7 +127,7 @@ def _check(source: Source, header: bytes, at: int) -> None:
   if wanted not in (sum(rest), sum(rest) - 256 * sum(b > 127 for b in rest)):
     raise source.bad(f"the header at byte {at} has another checksum than it says")
 
-def _number(source: Source, field: bytes, what: str) -> int:
+def _number(source: InputFile, field: bytes, what: str) -> int:
   """Parse octal digits, or, marked by the first bit, a number of base 256."""
   if field[0] == 0x80: return int.from_bytes(field[1:], "big")
   if field[0] > 0x80: raise source.bad(f"{what} is negative or enormous")
@@ -135,7 +135,7 @@ def _number(source: Source, field: bytes, what: str) -> int:
   if text and not all(48 <= c <= 55 for c in text): raise source.bad(f"{what} is no octal number: {field!r}")
   return int(text, 8) if text else 0
 
-def _pax_size(source: Source, text: str) -> int:
+def _pax_size(source: InputFile, text: str) -> int:
   """Return the size in pax records. It counts where the header's field is too short for the size."""
   if not text.isascii() or not text.isdecimal() or len(text) > 20:
     raise source.bad(f"the size {text[:40]!r} is no number of bytes")
@@ -147,13 +147,13 @@ def _name(header: bytes) -> str:
                   for part in (header[:100], header[345:500]))
   return f"{prefix}/{name}" if prefix and header[257:263] == b"ustar\0" else name
 
-def _text(source: Source, at: int, size: int) -> bytes:
+def _text(source: InputFile, at: int, size: int) -> bytes:
   """Return the bytes of a member that describes the next one."""
   if size > _LONGEST_NAME:
     raise source.bad(f"a name or its records take {size} bytes; at most {_LONGEST_NAME} are read")
   return source.read(at, size, "a long name")
 
-def _records(source: Source, text: bytes) -> dict[str, str]:
+def _records(source: InputFile, text: bytes) -> dict[str, str]:
   """Pax records: "length key=value\\n", where length counts all of it."""
   found: dict[str, str] = {}
   at = 0

@@ -1,10 +1,10 @@
-"""Access to bytes of tensors and files: `TensorIO`, a file over a tensor, and `Source`, which the readers of file
+"""Access to bytes of tensors and files: `TensorIO`, a file over a tensor, and `InputFile`, which the readers of file
 formats use.
 
-A Source reads parts of a file that it is given by path, or of a vector of bytes on any device. It makes tensors of
+An InputFile reads parts of a file that it is given by path, or of a vector of bytes on any device. It makes tensors of
 parts. For a file they are views on DISK, and reading happens later. A request for a part outside of the file raises
 FileFormatError, so wrong lengths in a file cannot cost memory. Everything made from a file is charged to the budget of
-its Source.
+its InputFile.
 """
 from __future__ import annotations
 import contextlib
@@ -54,13 +54,13 @@ def writing(path: str | os.PathLike[str], what: str) -> Iterator[BinaryIO]:
     raise DriverError(f"cannot write {os.fspath(path)}: {error.strerror or error}; check the folder's permissions and "
                       f"the room on the disk") from None
 
-class Source:
+class InputFile:
   """The bytes of a file of some format. format: its name, for messages. bad: makes the error for a damaged file.
 
   inside: the file from which these bytes were unpacked. They share its name and its budget. Otherwise they have a
   budget of `limit` bytes.
   """
-  def __init__(self, t: FileLike, format: str, limit: int | None = None, inside: Source | None = None):
+  def __init__(self, t: FileLike, format: str, limit: int | None = None, inside: InputFile | None = None):
     self.tensor = byte_tensor(t, f"reading a {format} file")
     self.format, self.size = format, len(self.tensor)
     own = str(self.tensor.device).partition(":")[2] if on_disk(self.tensor.device) else "the tensor"

@@ -22,8 +22,8 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.files.budget import ENTRY
 from tinyhw.nn import tar_archive
 from tinyhw.nn.strided import strided
-from tinyhw.nn.tensor_io import FileLike, Source
-from tinyhw.nn.unpickle import PLAIN, Call, Internal, Named, Reader, Unpickler
+from tinyhw.nn.tensor_io import FileLike, InputFile
+from tinyhw.nn.unpickle import PLAIN, AllowedFunction, Internal, OpaqueName, Reader, Unpickler
 from tinyhw.nn.zip_archive import STORED, Member, ZipArchive
 from tinyhw.tensor import Tensor
 
@@ -60,7 +60,7 @@ class Storage(Internal):
 
   The source is None in a run that only collects types.
   """
-  source: Source | None
+  source: InputFile | None
   begin: int
   nbytes: int
   dtype: DType | None
@@ -120,7 +120,7 @@ def _same(data: Any, *_: Any) -> Any:
 
 def _from_type(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
   """Return a tensor with attributes, or of a subclass in torch. The attributes are dropped."""
-  if (not isinstance(function, Call) or not function.name.startswith("torch._utils._rebuild")
+  if (not isinstance(function, AllowedFunction) or not function.name.startswith("torch._utils._rebuild")
       or type(arguments) is not tuple):
     raise ValueError("only tensors are rebuilt")
   return function.function(*arguments)
@@ -166,12 +166,12 @@ _FUNCTIONS: dict[str, Any] = {
   "numpy.core.multiarray scalar": _scalar, "numpy._core.multiarray scalar": _scalar, "numpy dtype": _NumpyType,
 }
 NAMES: dict[str, Any] = {
-  **PLAIN, **{name: Call(name.replace(" ", "."), function) for name, function in _FUNCTIONS.items()},
+  **PLAIN, **{name: AllowedFunction(name.replace(" ", "."), function) for name, function in _FUNCTIONS.items()},
   **{f"torch {name}Storage": StorageType(dtype) for name, dtype in _STORAGES.items()},
   **{f"torch.cuda {name}Storage": StorageType(dtype) for name, dtype in _STORAGES.items()},
   "torch UntypedStorage": StorageType(None), "torch.storage UntypedStorage": StorageType(None),
   **{f"torch {name}": dtype for name, dtype in _DTYPES.items()},
-  "torch Tensor": Named("torch.Tensor"), "torch._tensor Tensor": Named("torch.Tensor"),
+  "torch Tensor": OpaqueName("torch.Tensor"), "torch._tensor Tensor": OpaqueName("torch.Tensor"),
 }
 
 # ***** the formats *****
@@ -188,14 +188,14 @@ def torch_load(t: FileLike, limit: int | None = None) -> Any:
 
   >>> load_state_dict(model, torch_load("model.pth"))  # doctest: +SKIP
   """
-  source = Source(t, "PyTorch", limit)
+  source = InputFile(t, "PyTorch", limit)
   head = source.read(0, min(source.size, 4), "the head")
   if head == b"PK\3\4": return _load_zip(source)
   if source.size > 262 and source.read(257, 5, "the head") == b"ustar" or _begins_like_tar(source):
     return _load_tar(source)
   return _load_stream(source)
 
-def _load_zip(source: Source) -> Any:
+def _load_zip(source: InputFile) -> Any:
   archive = ZipArchive(source)
   roots = [name.removesuffix("data.pkl") for name in archive.members if name == "data.pkl"
            or name.endswith("/data.pkl")]
@@ -219,11 +219,11 @@ def _load_zip(source: Source) -> Any:
   place, begin = _member_source(archive, pickle)
   return Unpickler(Reader(place, begin, begin + pickle.size), NAMES, persistent, _state).load()
 
-def _member_source(archive: ZipArchive, member: Member) -> tuple[Source, int]:
+def _member_source(archive: ZipArchive, member: Member) -> tuple[InputFile, int]:
   """Return the source and the offset of a member's bytes: in the archive, or in the unpacked copy."""
   data = archive.tensor(member)   # checks the claims of the member
   if member.method == STORED: return archive.source, archive.place(member)
-  return Source(data, archive.source.format, inside=archive.source), 0
+  return InputFile(data, archive.source.format, inside=archive.source), 0
 
 def _of_type(storage: Storage, kind: StorageType, key: str, count: int) -> Storage:
   """Return a storage as elements of a type. It must have at least `count` elements."""
@@ -241,7 +241,7 @@ def _storage_id(found: Any) -> tuple[StorageType, str, int]:
     raise ValueError("a storage's key or size")
   return found[1], str(found[2])[:200], found[4]
 
-def _load_stream(source: Source) -> Any:
+def _load_stream(source: InputFile) -> Any:
   """Read the stream format. The pickle of the object is read twice: first to find its end and its storages, then with
   the offsets of the storages."""
   reader = Reader(source)
@@ -291,7 +291,7 @@ def _load_stream(source: Source) -> Any:
     return replace(storage, begin=storage.begin + offset * size, nbytes=elements * size)
   return Unpickler(Reader(source, begin, reader.end), NAMES, second, _state).load()
 
-def _begins_like_tar(source: Source) -> bool:
+def _begins_like_tar(source: InputFile) -> bool:
   """Does the file begin with a tar header? Old tar headers have no magic: a name, zeros, and a correct checksum."""
   if source.size < 1024: return False
   header = source.read(0, 512, "the head")
@@ -299,7 +299,7 @@ def _begins_like_tar(source: Source) -> bool:
   return (digits.isdigit() and all(48 <= c < 56 for c in digits) and int(digits, 8) == sum(header[:148])
           + sum(header[156:]) + 8 * 32)
 
-def _load_tar(source: Source) -> Any:
+def _load_tar(source: InputFile) -> Any:
   files = {member.name.removeprefix("./"): member for member in tar_archive.members(source)}
   missing = [name for name in ("storages", "tensors", "pickle") if name not in files]
   if missing: raise source.bad(f"it is a tar archive without {missing[0]!r}; was it written by torch.save?")
@@ -314,13 +314,13 @@ def _load_tar(source: Source) -> Any:
     return made[1] if made[0] is None else made[0]
   return Unpickler(readers["pickle"], NAMES, persistent, _state).load()
 
-def _tar_count(source: Source, reader: Reader) -> int:
+def _tar_count(source: InputFile, reader: Reader) -> int:
   count = Unpickler(reader, {}).load()
   if type(count) is not int or not 0 <= count <= reader.end - reader.position:
     raise source.bad("the number of its storages or tensors is damaged")
   return count
 
-def _tar_storages(source: Source, reader: Reader) -> dict[str, Storage]:
+def _tar_storages(source: InputFile, reader: Reader) -> dict[str, Storage]:
   """Read `storages`: a number, then for each storage a pickle (key, location, type), 8 bytes for the number of
   elements, and the elements. A list of views follows."""
   found: dict[str, Storage] = {}
@@ -347,7 +347,7 @@ def _tar_storages(source: Source, reader: Reader) -> dict[str, Storage]:
     found[str(view[0])] = replace(whole, begin=whole.begin + view[2] * size, nbytes=view[3] * size)
   return found
 
-def _tar_tensors(source: Source, reader: Reader, storages: dict[str, Storage]) -> dict[str, Tensor]:
+def _tar_tensors(source: InputFile, reader: Reader, storages: dict[str, Storage]) -> dict[str, Tensor]:
   """Read `tensors`: a number, then for each tensor a pickle (key, storage, type), 8 bytes for the number of axes, and
   as int64 the sizes, the strides and the offset."""
   found: dict[str, Tensor] = {}
@@ -364,4 +364,4 @@ def _tar_tensors(source: Source, reader: Reader, storages: dict[str, Storage]) -
     found[str(entry[0])] = made
   return found
 
-_TAR_NAMES = {**NAMES, **{f"torch {name}Tensor": Named(f"torch.{name}Tensor") for name in _STORAGES}}
+_TAR_NAMES = {**NAMES, **{f"torch {name}Tensor": OpaqueName(f"torch.{name}Tensor") for name in _STORAGES}}

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from tinyhw.errors import FileFormatError
 from tinyhw.files.budget import SLOT
-from tinyhw.nn.tensor_io import Source
+from tinyhw.nn.tensor_io import InputFile
 
 LONGEST_NUMBER = 1024      # bytes
 DEEPEST = 100
@@ -40,8 +40,8 @@ _CALL = 512       # the result of a call without arguments
 _CALL_ITEM = 288  # more for each item in the arguments of a call
 
 class Reader:
-  """A sequential reader of a part of a Source, through a window."""
-  def __init__(self, source: Source, begin: int = 0, end: int | None = None):
+  """A sequential reader of a part of an InputFile, through a window."""
+  def __init__(self, source: InputFile, begin: int = 0, end: int | None = None):
     self.source, self.position, self.end = source, begin, source.size if end is None else end
     self._window, self._start = b"", begin
 
@@ -68,24 +68,24 @@ class Internal:
   """A value that only calls in the pickle may take. It may not be part of a result."""
   __slots__ = ()
 
-class Call(Internal):
+class AllowedFunction(Internal):
   """A function in the caller's table. A pickle may call it with plain arguments."""
   __slots__ = ("name", "function")
   def __init__(self, name: str, function: Callable[..., Any]): self.name, self.function = name, function
   def __repr__(self) -> str: return self.name
 
-class Named(Internal):
+class OpaqueName(Internal):
   """A name without a meaning of its own: a class that other calls take as an argument."""
   __slots__ = ("name",)
   def __init__(self, name: str): self.name = name
   def __repr__(self) -> str: return self.name
 
-_MARK = Named("(")
+_MARK = OpaqueName("(")
 
 class Unpickler:
   """An interpreter of one pickle.
 
-  - names: the values of globals, by "module name": a Call, a Named, or a value.
+  - names: the values of globals, by "module name": an AllowedFunction, an OpaqueName, or a value.
   - persistent: returns the value of a persistent id.
   - state: takes an object and the argument of BUILD, and returns the object.
   - internal: the result may hold Internals.
@@ -196,9 +196,9 @@ class Unpickler:
   def call(self, function: Any, arguments: Any) -> Any:
     """Return the result of a call. Raises FileFormatError for a function that may not be called, and for wrong
     arguments."""
-    if not isinstance(function, Call) or type(arguments) is not tuple:
+    if not isinstance(function, AllowedFunction) or type(arguments) is not tuple:
       # the text of hostile tuples would take for ever
-      what = function if isinstance(function, (Call, Named)) else f"something of {type(function)}"
+      what = function if isinstance(function, (AllowedFunction, OpaqueName)) else f"something of {type(function)}"
       raise self.bad(f"its pickle calls {what}, which is not allowed")
     for x in arguments:
       if isinstance(x, (*_CONTAINERS, str, bytes, bytearray)):
@@ -351,12 +351,12 @@ def _persistent_text(u: Unpickler) -> None: _persistent_of(u, u.reader.line())
 
 def _persistent_of(u: Unpickler, found: Any) -> None:
   if u.persistent is None: raise u.bad("its pickle refers to something outside of it")
-  u.stack.append(u.call(Call("persistent_load", u.persistent), (found,)))
+  u.stack.append(u.call(AllowedFunction("persistent_load", u.persistent), (found,)))
 
 def _build(u: Unpickler) -> None:
   state = u.pop()
   if u.state is None: raise u.bad("its pickle gives an object a state, which plain data has not")
-  u.stack.append(u.call(Call("__setstate__", u.state), (u.pop(), state)))
+  u.stack.append(u.call(AllowedFunction("__setstate__", u.state), (u.pop(), state)))
 
 def _get(count: int) -> Callable[[Unpickler], None]:
   return lambda u: u.stack.append(u.remembered(u.number(count) if count else _memo_number(u)))
@@ -462,6 +462,9 @@ def _latin(text: str, encoding: str) -> bytes:
   if type(text) is not str or encoding != "latin1": raise ValueError("only latin1 is known")
   return text.encode("latin-1")
 
+def _bytearray(data: Any = b"", encoding: str = "latin1") -> bytearray:
+  return bytearray(data if type(data) is bytes else _latin(data, encoding))
+
 def _set(items: Any = ()) -> set[Any]:
   if type(items) not in (list, tuple) or not all(type(x) is str or type(x) is int and abs(x) < LARGEST_HASHED
                                                  for x in items):
@@ -470,10 +473,10 @@ def _set(items: Any = ()) -> set[Any]:
 
 PLAIN: dict[str, Any] = {
   # protocols below 3 write b"" like this
-  **dict.fromkeys(("builtins bytes", "__builtin__ bytes"), Call("bytes", lambda: b"")),
-  "collections OrderedDict": Call("OrderedDict", _ordered_dict), "_codecs encode": Call("_codecs.encode", _latin),
-  "builtins set": Call("set", _set), "__builtin__ set": Call("set", _set),
-  "builtins complex": Call("complex", lambda real, imaginary: complex(float(real), float(imaginary))),
-  "builtins bytearray": Call("bytearray", lambda data=b"",
-                             encoding="latin1": bytearray(data if type(data) is bytes else _latin(data, encoding))),
+  **dict.fromkeys(("builtins bytes", "__builtin__ bytes"), AllowedFunction("bytes", lambda: b"")),
+  "collections OrderedDict": AllowedFunction("OrderedDict", _ordered_dict),
+  "_codecs encode": AllowedFunction("_codecs.encode", _latin),
+  **dict.fromkeys(("builtins set", "__builtin__ set"), AllowedFunction("set", _set)),
+  "builtins complex": AllowedFunction("complex", lambda real, imaginary: complex(float(real), float(imaginary))),
+  "builtins bytearray": AllowedFunction("bytearray", _bytearray),
 }

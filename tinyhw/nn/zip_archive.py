@@ -13,7 +13,7 @@ import zlib
 
 from tinyhw.files.budget import ENTRY
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.nn.tensor_io import FileLike, Source
+from tinyhw.nn.tensor_io import FileLike, InputFile
 from tinyhw.tensor import Tensor
 
 STORED, DEFLATED = 0, 8
@@ -37,7 +37,7 @@ class Member(NamedTuple):
 
 class ZipArchive:
   """The members of a zip archive by name, in its order. Raises FileFormatError."""
-  def __init__(self, source: Source):
+  def __init__(self, source: InputFile):
     self.source = source
     self.members: dict[str, Member] = {}
     count, size, start = self._end()
@@ -172,5 +172,5 @@ def zip_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
   >>> zip_extract("weights.zip")["bias"].tolist()
   [97, 98, 99]
   """
-  archive = ZipArchive(Source(t, "zip", limit))
+  archive = ZipArchive(InputFile(t, "zip", limit))
   return {name: archive.tensor(member) for name, member in archive.members.items() if not name.endswith("/")}

@@ -12,7 +12,7 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
-class Casts(Handle):
+class TypeConversion(Handle):
   """Methods for types of elements, and for copies."""
   __slots__ = ()
 

@@ -13,7 +13,7 @@ from tinyhw.errors import ArgumentError, DTypeError
 from tinyhw.methods.base import Handle, check_devices
 from tinyhw.methods.checks import is_number, plain
 from tinyhw.methods.graph import graph
-from tinyhw.methods.pointwise.casts import Casts, truth
+from tinyhw.methods.pointwise.casts import TypeConversion, truth
 from tinyhw.methods.graph.quotients import (
   at_least_float32, countable, floor_divide, floor_remainder, power_constant, power_integers, remainder,
   truncate_divide,
@@ -24,7 +24,7 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _BOOL_OPS = {Ops.ADD: Ops.OR, Ops.MUL: Ops.AND, Ops.MAX: Ops.OR}
 
-class Elementwise(Casts):
+class Elementwise(TypeConversion):
   """Operators, and methods of the same meaning."""
   __slots__ = ()
 

@@ -51,7 +51,7 @@ class Generator:
     """Restart with the first draw of a seed."""
     with _lock:
       self.seed, self.next = seed, 0
-      self.devices: dict[str, Rows] = {}
+      self.devices: dict[str, DrawBuffer] = {}
 
   def __enter__(self) -> Generator:
     _thread.entered.append(self)
@@ -59,10 +59,10 @@ class Generator:
 
   def __exit__(self, *_: object) -> None: _thread.entered.pop()
 
-  def of(self, device: str) -> Rows:
+  def of(self, device: str) -> DrawBuffer:
     """Return the draws of a device."""
     found = self.devices.get(device)
-    return self.devices.setdefault(device, Rows(self, device)) if found is None else found
+    return self.devices.setdefault(device, DrawBuffer(self, device)) if found is None else found
 
   def key(self) -> int:
     """Return the seed in use."""
@@ -74,7 +74,7 @@ class Generator:
     generation = draw >> _KEY_BITS
     return draw << _DRAW_BITS & _MASK64, threefry(generation, self.key()) if generation else self.key()
 
-class Rows:
+class DrawBuffer:
   """A buffer for one device, with the rows (first counter, key) of a generator's next draws."""
   def __init__(self, generator: Generator, device: str):
     self.generator, self.device, self.first, self.last = generator, device, -_ROWS, 0

@@ -18,19 +18,19 @@ from tinyhw.named_tuple import NamedTuple
 
 _DEEPEST = 100  # levels of messages, protobuf's own limit
 
-class Field(NamedTuple):
+class FieldDescriptor(NamedTuple):
   """A row of a message: its name, its kind (one of `_SCALARS`, "string", "bytes" or a message), and whether it may
   occur many times."""
   name: str
   kind: str
   repeated: bool
 
-def _message(text: str) -> dict[int, Field]:
+def _message(text: str) -> dict[int, FieldDescriptor]:
   """Return {number: Field} from lines of "number name kind", where kind* is repeated."""
   rows = [line.split() for line in text.strip().splitlines()]
-  return {int(number): Field(name, kind.rstrip("*"), kind.endswith("*")) for number, name, kind in rows}
+  return {int(number): FieldDescriptor(name, kind.rstrip("*"), kind.endswith("*")) for number, name, kind in rows}
 
-MESSAGES: dict[str, dict[int, Field]] = {name: _message(text) for name, text in {
+MESSAGES: dict[str, dict[int, FieldDescriptor]] = {name: _message(text) for name, text in {
   "Model": """1 ir_version int
               2 producer_name string
               3 producer_version string
@@ -157,7 +157,7 @@ class Message(dict[str, Any]):
     try: return self[name]
     except KeyError: return default
 
-  def many(self, field: Field) -> Any:
+  def many(self, field: FieldDescriptor) -> Any:
     """Return the values of a repeated field, so that values can be appended."""
     if field.name not in self: self[field.name] = self[field.name]
     return self[field.name]
@@ -222,7 +222,7 @@ class _Reader:
     if end - at < _FIXED_BYTES[wire]: raise self.bad(at, "a number is cut off")
     return at + _FIXED_BYTES[wire]
 
-  def value(self, field: Field, wire: int, at: int, end: int, depth: int) -> tuple[Any, int]:
+  def value(self, field: FieldDescriptor, wire: int, at: int, end: int, depth: int) -> tuple[Any, int]:
     """Return (one value of a field, the offset after it)."""
     wanted = _SCALARS[field.kind][0] if field.kind in _SCALARS else _BYTES
     if wire != wanted: raise self.bad(at, f"the field {field.name} has wire type {wire} instead of {wanted}")
