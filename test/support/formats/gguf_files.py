@@ -6,14 +6,14 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tinyhw.llm.blocks import IQ4, MXFP4, Kind
+from tinyhw.llm.blocks import IQ4, MXFP4, GgmlType
 
 # Where blocks have their float16 scales
 SCALES = {"Q4_0": (0,), "Q4_1": (0, 2), "Q5_0": (0,), "Q5_1": (0, 2), "Q8_0": (0,), "Q2_K": (80, 82), "Q3_K": (108,),
           "Q4_K": (0, 2), "Q5_K": (0, 2),
           "Q6_K": (208,), "IQ4_NL": (0,), "IQ4_XS": (0,), "MXFP4": ()}
 
-def random_blocks(kind: Kind, n: int, seed: int = 0) -> bytes:
+def random_blocks(kind: GgmlType, n: int, seed: int = 0) -> bytes:
   """n blocks of random bytes, whose scales are numbers of usual sizes."""
   rng = random.Random(seed)
   data = bytearray(rng.randbytes(n * kind.size))
@@ -90,7 +90,7 @@ DECODERS: dict[str, Callable[[bytes], Iterator[float]]] = {
   "IQ4_XS": iq4_xs, "MXFP4": mxfp4,
 }
 
-def decoded(kind: Kind, data: bytes) -> list[float]:
+def decoded(kind: GgmlType, data: bytes) -> list[float]:
   """The elements of blocks, as float32 numbers."""
   return [f32(x) for i in range(0, len(data), kind.size) for x in DECODERS[kind.name](data[i:i + kind.size])]
 
