@@ -21,7 +21,7 @@ from tinyhw.drivers.gpu import order
 from tinyhw.drivers.gpu.launch import GpuRecording
 from tinyhw.drivers.gpu.order import Flight, Queues
 from tinyhw.drivers.linux import files
-from tinyhw.emulator.amd.card.computer import Computer
+from tinyhw.emulator.amd.card.computer import GpuHost
 from tinyhw.emulator.amd.card.pm4 import Executor
 from tinyhw.emulator.amd.chips import CHIPS
 from tinyhw.emulator.errors import DataRace, DoorbellError, MissingWait, StaleRead, StrictError
@@ -32,7 +32,7 @@ from tinyhw.machine.ir.code import Code
 CARDS = ("gfx1100", "gfx1200", "gfx942")
 LANES, GROUPS = 64, 12
 COUNT = LANES * GROUPS
-Opener = Callable[..., tuple[Computer, AMDDevice]]
+Opener = Callable[..., tuple[GpuHost, AMDDevice]]
 # Resources that the kernel's driver keeps until the process ends: the page of events. Buffers that were not freed live
 # until the connection is closed.
 KEPT = {"bytes": 0x8000, "buffers": 1, "ranges": 1}
@@ -43,11 +43,11 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
 
   At the end it must hold nothing.
   """
-  computers: list[Computer] = []
+  computers: list[GpuHost] = []
   devices: list[AMDDevice] = []
-  def make(card: str = "gfx1100", count: int = 1, seed: int = 0, ordinal: int = 0) -> tuple[Computer, AMDDevice]:
+  def make(card: str = "gfx1100", count: int = 1, seed: int = 0, ordinal: int = 0) -> tuple[GpuHost, AMDDevice]:
     if ordinal == 0:
-      computers.append(Computer(card, [card] * count, seed))
+      computers.append(GpuHost(card, [card] * count, seed))
       monkeypatch.setattr(files, "COMPUTER", computers[-1])
     devices.append(amd.open(ordinal, lambda name: None))  # type: ignore[arg-type,return-value]
     return computers[-1], devices[-1]
@@ -143,7 +143,7 @@ def test_cards_of_fewer_dies(opened: Opener, dies: int, monkeypatch: pytest.Monk
   assert it.read(0) == [x + 2 * y for x, y in zip(*it.values[:2])] and len(computer.gpus[0].xccs) == dies
 
 def test_without_strict_checks_the_results_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-  computers = [Computer("gfx942", ["gfx942"], strict=strict) for strict in (True, False)]
+  computers = [GpuHost("gfx942", ["gfx942"], strict=strict) for strict in (True, False)]
   results = []
   for computer in computers:
     monkeypatch.setattr(files, "COMPUTER", computer)
@@ -308,7 +308,7 @@ MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
 
 def work(card: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> bool:
   """Return whether the results are right after work that overwrites bytes which other work has read."""
-  monkeypatch.setattr(files, "COMPUTER", Computer(card, [card], seed))
+  monkeypatch.setattr(files, "COMPUTER", GpuHost(card, [card], seed))
   return works(amd.open(0, lambda name: None), random.Random(seed))  # type: ignore[arg-type]
 
 @pytest.mark.parametrize("card", CARDS)

@@ -12,7 +12,7 @@ from formats.mutations import cases
 
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
-from tinyhw.emulator.amd.card.computer import Computer
+from tinyhw.emulator.amd.card.computer import GpuHost
 
 CARDS = ("gfx1100", "gfx1200", "gfx942")
 # errnos of Linux, by call: kfd_chardev.c and the functions that it calls; mmap(2), open(2)
@@ -33,7 +33,7 @@ PLAUSIBLE: dict[str, tuple[int, ...]] = {
   "DestroyQueue": (errno.EINVAL, errno.ETIME),
 }
 # The page of events: the kernel's driver keeps it until the process ends
-AMD = Vendor(lambda card: Computer(card, [card]),
+AMD = Vendor(lambda card: GpuHost(card, [card]),
              lambda: amd.open(0, lambda name: None),  # type: ignore[arg-type,return-value]
              kfd.forget, PLAUSIBLE, kept={"bytes": 0x8000, "buffers": 1, "ranges": 1})
 

@@ -4,16 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from tinyhw.emulator.command import USAGE, Buffer, assemble_all, machine_of, request, run
+from tinyhw.emulator.command import USAGE, BufferArgument, assemble_all, machine_of, request, run
 from tinyhw.errors import ArgumentError, MissingFileError, ParseError
 
 ARCHITECTURES = ("gfx1100", "sm_90")
 
 def test_buffers() -> None:
-  assert Buffer("u32:3").data == bytes(12) and Buffer("u8=1,2").data == b"\1\2" and Buffer("i32:iota:2").show() == "0 1"
+  assert (BufferArgument("u32:3").data == bytes(12) and BufferArgument("u8=1,2").data == b"\1\2"
+          and BufferArgument("i32:iota:2").show() == "0 1")
   for wrong in ("f33:4", "f32", "u8=300", "f32=a", "u32:iota", "f32:-3", "u32:iota:-1", "f32:99999999999",
                 "u8:0x1000001"):
-    with pytest.raises(ArgumentError, match="is no buffer|number is expected"): Buffer(wrong)
+    with pytest.raises(ArgumentError, match="is no buffer|number is expected"): BufferArgument(wrong)
 
 @pytest.mark.parametrize("arguments,why", [
   (["k.s"], "a file and --arch"), (["--arch", "sm_90"], "a file and --arch"),

@@ -7,12 +7,12 @@ import pytest
 
 from tinyhw.drivers.linux.files import Box as Files
 from tinyhw.drivers.linux.files import File, Mapping, map_memory
-from tinyhw.emulator.files import FIRST_DESCRIPTOR, Box, VirtualFile, VirtualMapping
+from tinyhw.emulator.files import FIRST_DESCRIPTOR, VirtualComputer, VirtualFile, VirtualMapping
 from tinyhw.emulator.errors import EmulatorError
 from tinyhw.errors import DriverError
 
-def box() -> Box:
-  made = Box("test")
+def box() -> VirtualComputer:
+  made = VirtualComputer("test")
   made.texts.update({"/sys/a/one": "1\n", "/sys/a/b/two": lambda: "2\n", "/sys/c": "3\n"})
   made.nodes["/dev/thing"] = lambda: VirtualFile(made, "/dev/thing")
   return made
@@ -108,7 +108,7 @@ def test_mappings_tell_their_watcher_and_let_devices_move() -> None:
 
 # **** processes ****
 
-class Shared(Box):
+class Shared(VirtualComputer):
   """A box that makes a file for each process."""
   def __init__(self) -> None:
     super().__init__("shared")

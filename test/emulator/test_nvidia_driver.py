@@ -19,21 +19,21 @@ from tinyhw.drivers.nvidia.channel import Channel
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.emulator.errors import DataRace, DoorbellError, PacketError, StaleRead, StrictError
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 from tinyhw.emulator.nvidia.card.grid import Grid
 from tinyhw.errors import DriverError
 
 CARDS = ("sm_80", "sm_90")
-Opener = Callable[..., tuple[Computer, NVDevice]]
+Opener = Callable[..., tuple[GpuHost, NVDevice]]
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
   """opened("sm_90", seed=1): replace this computer by a virtual one, and open its device. At the end it must hold
   nothing.
   """
-  made: list[tuple[Computer, NVDevice]] = []
-  def make(card: str, seed: int = 0) -> tuple[Computer, NVDevice]:
-    computer = Computer(card, [card], seed)
+  made: list[tuple[GpuHost, NVDevice]] = []
+  def make(card: str, seed: int = 0) -> tuple[GpuHost, NVDevice]:
+    computer = GpuHost(card, [card], seed)
     monkeypatch.setattr(files, "COMPUTER", computer)
     made.append((computer, nvidia.open(0, lambda name: None)))  # type: ignore[arg-type]
     return made[-1]
@@ -165,7 +165,7 @@ MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
 
 def work(card: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> bool:
   """Return whether the results are right after work that overwrites bytes which other work has read."""
-  computer = Computer(card, [card], seed)
+  computer = GpuHost(card, [card], seed)
   monkeypatch.setattr(files, "COMPUTER", computer)
   try: return works(nvidia.open(0, lambda name: None), random.Random(seed))  # type: ignore[arg-type]
   finally: rm.forget(computer)
@@ -183,7 +183,7 @@ def test_mistakes_in_the_driver_are_found(name: str, monkeypatch: pytest.MonkeyP
 def test_a_pointer_behind_the_doorbell_is_never_seen(monkeypatch: pytest.MonkeyPatch) -> None:
   """The channel reads up to the pointer at the time of the doorbell. No work arrives, and the deadline reports it."""
   monkeypatch.setattr(Channel, "publish", doorbell_first)
-  computer = Computer("sm_90", ["sm_90"])
+  computer = GpuHost("sm_90", ["sm_90"])
   monkeypatch.setattr(files, "COMPUTER", computer)
   with Context(EMULATE="", HCQDEV_WAIT_TIMEOUT_MS=50), pytest.raises(DriverError, match="0 of 1 entries read"):
     nvidia.open(0, lambda name: None)  # type: ignore[arg-type]

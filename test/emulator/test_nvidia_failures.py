@@ -14,7 +14,7 @@ from tinyhw.autogen.nvidia.rm import Status
 from tinyhw.config import Context
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.nvidia import rm
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 
 S = Status
 LOST = S.GPU_IS_LOST, S.RESET_REQUIRED, S.TIMEOUT
@@ -48,7 +48,7 @@ PLAUSIBLE: dict[str, tuple[int, ...]] = {
   "UvmCreateExternal": (S.UVM_ADDRESS_IN_USE, S.NO_MEMORY, errno.ENOMEM),
   "UvmMapExternal": (S.NO_MEMORY, S.INVALID_DEVICE, S.NOT_SUPPORTED, errno.ENOMEM),
 }
-NV = Vendor(lambda card: Computer(card, [card]),
+NV = Vendor(lambda card: GpuHost(card, [card]),
             lambda: nvidia.open(0, lambda name: None),  # type: ignore[arg-type,return-value]
             rm.forget, PLAUSIBLE,
             frozenset({"AcquireComputeModeReservation", "FbGetInfo", "GrGetInfo", "GrGetGpcMask", "GrGetTpcMask"}),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tinyhw.emulator.errors import EmulatorError
-from tinyhw.emulator.schedule import Scheduler
+from tinyhw.emulator.schedule import ActorScheduler
 
 @pytest.fixture
 def alarm() -> Iterator[None]:
@@ -28,7 +28,7 @@ class Counter:
     return True
 
 def order(seed: int) -> str:
-  scheduler, log = Scheduler(seed), list[str]()
+  scheduler, log = ActorScheduler(seed), list[str]()
   for name in "abc": scheduler.add(Counter(name, 5, log))
   scheduler.settle()
   return "".join(log)
@@ -39,7 +39,7 @@ def test_one_seed_is_one_order_and_another_seed_another() -> None:
   assert len({order(seed) for seed in range(8)}) > 4
 
 def test_it_stops_when_all_wait() -> None:
-  scheduler, log = Scheduler(0), list[str]()
+  scheduler, log = ActorScheduler(0), list[str]()
   scheduler.add(Counter("a", 3, log))
   assert scheduler.run(100) == 3 and scheduler.run(100) == 0
 
@@ -53,7 +53,7 @@ def test_what_waits_is_asked_again_when_another_has_moved() -> None:
       self.done = True
       log.append("second")
       return True
-  scheduler = Scheduler(0)
+  scheduler = ActorScheduler(0)
   scheduler.add(Second())
   scheduler.add(first)
   scheduler.settle()
@@ -62,7 +62,7 @@ def test_what_waits_is_asked_again_when_another_has_moved() -> None:
 def test_errors_reach_the_caller_and_the_rest_goes_on() -> None:
   class Broken:
     def step(self) -> bool: raise ValueError("broken")
-  scheduler, log = Scheduler(0), list[str]()
+  scheduler, log = ActorScheduler(0), list[str]()
   broken = Broken()
   scheduler.add(broken)
   with pytest.raises(ValueError, match="broken"): scheduler.run(1)
@@ -74,7 +74,7 @@ def test_errors_reach_the_caller_and_the_rest_goes_on() -> None:
   assert log == ["a"]
 
 def test_an_actor_that_looks_does_not_move_others() -> None:
-  scheduler = Scheduler(0)
+  scheduler = ActorScheduler(0)
   class Looks:
     seen = -1
     def step(self) -> bool:
@@ -89,7 +89,7 @@ def test_an_actor_that_looks_does_not_move_others() -> None:
 @pytest.mark.parametrize("number, error", [(signal.SIGINT, KeyboardInterrupt), (signal.SIGALRM, TimeoutError)])
 def test_an_interruption_waits_for_the_end_of_a_step(number: signal.Signals, error: type[BaseException],
                                                      alarm: None) -> None:
-  scheduler, log = Scheduler(0), list[str]()
+  scheduler, log = ActorScheduler(0), list[str]()
   class Interrupted:
     def step(self) -> bool:
       log.append("begin")
@@ -106,7 +106,7 @@ def test_an_interruption_waits_for_the_end_of_a_step(number: signal.Signals, err
   assert log[-1] == "inside"
 
 def test_other_threads_have_no_signals_to_hold() -> None:
-  scheduler, log = Scheduler(0), list[str]()
+  scheduler, log = ActorScheduler(0), list[str]()
   scheduler.add(Counter("a", 3, log))
   thread = threading.Thread(target=scheduler.settle)
   thread.start()
@@ -119,7 +119,7 @@ def test_an_error_is_told_to_the_process_whose_actor_was_at_fault() -> None:
     def step(self) -> bool:
       scheduler.remove(self)
       raise EmulatorError("broken")
-  scheduler, log = Scheduler(0), list[str]()
+  scheduler, log = ActorScheduler(0), list[str]()
   def broken(owner: str) -> None: scheduler.add(Broken(), owner)
   scheduler.add(Counter("a", 3, log), "other")
   broken("guilty")

@@ -24,7 +24,7 @@ from tinyhw.drivers import nvidia
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
 from tinyhw.drivers.nvidia.channel import show
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 from tinyhw.machine.ir.code import Code
 
 HERE = Path(__file__).resolve().parent
@@ -41,7 +41,7 @@ def dump(chip: str) -> Iterator[str]:
 
   Addresses are shown by what they are.
   """
-  computer = Computer(chip, [chip])
+  computer = GpuHost(chip, [chip])
   before, files.COMPUTER = files.COMPUTER, computer
   try:
     with Context(EMULATE=""): yield from _dump(chip, computer)
@@ -49,11 +49,12 @@ def dump(chip: str) -> Iterator[str]:
     files.COMPUTER = before
     rm.forget(computer)
 
-def _dump(chip: str, computer: Computer) -> Iterator[str]:
+def _dump(chip: str, computer: GpuHost) -> Iterator[str]:
   Note(computer)                       # the code is none: nothing executes it
   device: Any = nvidia.open(0, lambda name: None)  # type: ignore[arg-type]
   buffers = [device.allocator.alloc(1024) for _ in range(2)]
-  moves, computer.scheduler.advance = computer.scheduler.advance, lambda caller=None: None  # type: ignore[method-assign]
+  moves, computer.scheduler.advance = (computer.scheduler.advance,
+                                       lambda caller=None: None)  # type: ignore[method-assign]
   entry = device.compute.ring.written  # the copy of the code is still on its way, so the launch waits for it
   program = device.load(code(chip))
   device.submit([Launch(program, buffers, [5], 7), Launch(program, buffers, [6], 3)])

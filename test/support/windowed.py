@@ -4,7 +4,7 @@ from __future__ import annotations
 from array import array
 
 from tinyhw.emulator.memory.cache import LINE
-from tinyhw.emulator.memory.windows import Window, Windows
+from tinyhw.emulator.memory.windows import MemoryWindow, Windows
 from tinyhw.emulator.native import threaded
 from tinyhw.emulator.native.records import Records, ScalarAccess, VectorAccess
 from tinyhw.emulator.native.threaded import AT, CONTEXT_BYTES, Exit
@@ -30,7 +30,7 @@ class Machine:
                   held1=at(self.held[1], 7), held2=at(self.held[2], 7), seen=at(self.seen, 7), dirty=at(self.dirty, 7),
                   readers=at(self.readers, double=2), writers=at(self.writers, double=2), mark=9 * 0x1000100010001)
     self.table = Windows()
-    self.table.add(Window(START, START + SIZE, **{**fields, **more}))
+    self.table.add(MemoryWindow(START, START + SIZE, **{**fields, **more}))
     for name, value in (("STATE", self.state.buffer_info()[0]), ("ACTIVE", 0xf), ("ALL", 0xf),
                         ("VECTOR_WINDOWS", self.table.address),
                         ("SCALAR_WINDOWS", self.table.address)): self.context[AT[name]] = value

@@ -1,8 +1,8 @@
 """Virtual hardware that serves the files that drivers open. `box` returns the computer that EMULATE names.
 
-A family of devices is a module with `make(name, cards, seed, strict) -> Box`. The first characters of a card's name
-select the family. A family is loaded when a card of it is first asked for. A process has one box for each name. Another
-process, also a forked child, has its own.
+A family of devices is a module with `make(name, cards, seed, strict) -> VirtualComputer`. The first characters of a
+card's name select the family. A family is loaded when a card of it is first asked for. A process has one computer for
+each name. Another process, also a forked child, has its own.
 """
 from __future__ import annotations
 import importlib

@@ -39,7 +39,7 @@ NVIDIA: [--registers N] [--shared BYTES] [--local BYTES]"""
 Option = tuple[int, int, "int | None"]   # of a number: its default, the least and the most that it may be
 
 @dataclass
-class Request:
+class RunOptions:
   """The parsed command line. numbers: the options with a number, by name."""
   file: str = ""
   arch: str = ""
@@ -50,7 +50,7 @@ class Request:
   stops: list[str] = field(default_factory=list)
   shown: list[str] = field(default_factory=list)
 
-class Group(Protocol):
+class ThreadGroup(Protocol):
   """A workgroup, or block."""
   executed: int
   alive: Any
@@ -70,7 +70,7 @@ class Machine(ABC):
     """Return the options that have a number. Raises ArgumentError if there is no such GPU."""
 
   @abstractmethod
-  def __init__(self, asked: Request): ...
+  def __init__(self, asked: RunOptions): ...
   @abstractmethod
   def size(self, line: str) -> int:
     """Return the size of an instruction in bytes. Its labels need not be known. Raises ParseError."""
@@ -79,7 +79,7 @@ class Machine(ABC):
     """Assemble an instruction at an offset. Raises ParseError."""
   @abstractmethod
   def start(self, code: bytes, memory: FlatMemory, buffers: Sequence[int],
-            watch: Callable[[Any, Any], None]) -> tuple[Group, Sequence[Any]]:
+            watch: Callable[[Any, Any], None]) -> tuple[ThreadGroup, Sequence[Any]]:
     """Return the workgroup and its waves. buffers: addresses. watch: called before each instruction with the wave and
     the decoded instruction."""
   @abstractmethod
@@ -104,9 +104,9 @@ def machine_of(arch: str) -> type[Machine]:
   raise ArgumentError(f"--arch {arch}: there is no such virtual GPU; their names begin with {' or '.join(FAMILIES)}: "
                       f"gfx1100, sm_90")
 
-def request(arguments: Sequence[str]) -> Request:
+def request(arguments: Sequence[str]) -> RunOptions:
   """Parse the command line. Raises ArgumentError."""
-  asked, given = Request(), dict[str, str]()
+  asked, given = RunOptions(), dict[str, str]()
   lists = {"--buffer": asked.buffers, "--stop": asked.stops, "--show": asked.shown}
   words = list(arguments)
   while words:
@@ -193,7 +193,7 @@ def offset_of(stop: str, labels: Mapping[str, int], size: int) -> int:
 
 # ***** buffers *****
 
-class Buffer:
+class BufferArgument:
   """Memory for the kernel. `text` describes its content: f32:64 (zeros), f32:iota:64, f32=1,2.5."""
   def __init__(self, text: str):
     kind = re.split("[:=]", text)[0]
@@ -247,7 +247,7 @@ def run(arguments: Sequence[str], write: Callable[[str], None] = print) -> int:
   machine = machine_of(asked.arch)(asked)
   code, labels = load(asked.file, machine)
   stops = {offset_of(name, labels, len(code)) for name in asked.stops}
-  buffers = [Buffer(text) for text in asked.buffers]
+  buffers = [BufferArgument(text) for text in asked.buffers]
   places, memory, most = [DATA + i * BUFFER_STEP for i in range(len(buffers))], FlatMemory(), asked.numbers["most"]
   for place, buffer in zip(places, buffers): memory.add(place, buffer.data)
   observer = Observer(machine, asked.trace, stops, write)

@@ -4,10 +4,10 @@ Implements the protocol of drivers/linux/files.py. A device adds its files (`nod
 file has descriptors, mappings, the faults that tests inject, and the census, which shows tests that nothing leaks.
 Refusals are OSErrors with the kernel's errno.
 
-A `Box` is the computer as one process sees it. `process` makes another process in the same interpreter. Each process
-has its own descriptors, mappings and state of the kernel's drivers. Processes share the GPUs with their memory, the
-pages of the computer, and the scheduler. A family makes the state of a process in `begin_process`. Not modelled:
-descriptors that one process sends to another, and the delay until the memory of a killed process is free.
+A `VirtualComputer` is the computer as one process sees it. `process` makes another process in the same interpreter.
+Each process has its own descriptors, mappings and state of the kernel's drivers. Processes share the GPUs with their
+memory, the pages of the computer, and the scheduler. A family makes the state of a process in `begin_process`. Not
+modelled: descriptors that one process sends to another, and the delay until the memory of a killed process is free.
 """
 from __future__ import annotations
 import copy
@@ -21,11 +21,11 @@ from tinyhw.drivers.linux.files import HostMapping
 from tinyhw.emulator.errors import EmulatorError
 from tinyhw.emulator.memory.pages import PageTable
 from tinyhw.emulator.memory.physical import Physical
-from tinyhw.emulator.schedule import Scheduler
+from tinyhw.emulator.schedule import ActorScheduler
 
 FIRST_DESCRIPTOR = 1 << 20  # beyond those of real files
 ENOTSUPP = 524              # the kernel's own, not POSIX; programs do see it
-AnyBox = TypeVar("AnyBox", bound="Box")
+AnyBox = TypeVar("AnyBox", bound="VirtualComputer")
 
 def refuse(number: int, why: str = "") -> OSError:
   """Return the error of a refused call, for the caller to raise. why: for people who debug the virtual box; a real
@@ -46,7 +46,7 @@ class Watcher(Protocol):
 
 class VirtualMapping:
   """Memory that the program sees. Every access lets the devices move first."""
-  def __init__(self, box: Box, memory: HostMapping, watcher: Watcher):
+  def __init__(self, box: VirtualComputer, memory: HostMapping, watcher: Watcher):
     self.box, self.memory, self.watcher = box, memory, watcher
     self.address, self.size, self.closed = memory.address, memory.size, False
     box.mappings.add(self)
@@ -93,7 +93,7 @@ class VirtualMapping:
 
 class VirtualFile:
   """An open file of the box. It belongs to the process that opened it. Each device has a subclass."""
-  def __init__(self, box: Box, path: str):
+  def __init__(self, box: VirtualComputer, path: str):
     self.box, self.path, self.process, self.closed = box, path, os.getpid(), False
     self.descriptor = box.take_descriptor(self)
 
@@ -123,7 +123,7 @@ class VirtualFile:
   def released(self) -> None:
     """Called when the descriptor is closed."""
 
-class Box:
+class VirtualComputer:
   """A virtual computer, as one process sees it. seed: of every random choice in it.
 
   strict: 1: report mistakes that real hardware punishes only now and then; 2: also mistakes that hardware never
@@ -133,7 +133,7 @@ class Box:
 
   def __init__(self, name: str, seed: int = 0, strict: int = 1):
     self.name, self.strict = name, strict
-    self.scheduler = Scheduler(seed)
+    self.scheduler = ActorScheduler(seed)
     self.physical = Physical()
     self.texts: dict[str, str | Callable[[], str]] = {}
     self.processes: list[Any] = []

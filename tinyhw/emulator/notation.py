@@ -1,4 +1,4 @@
-"""The notation for the semantics of instructions, and its typed form, a tree of `Node`s.
+"""The notation for the semantics of instructions, and its typed form, a tree of `ExpressionNode`s.
 
     v_mad_u32_u24    D.u32 = S0.u32[23:0] * S1.u32[23:0] + S2.u32
     s_add_u32        t = u64(S0.u32) + u64(S1.u32); SCC = t[32]; D.u32 = t
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from tinyhw.once import once
 
 @dataclass(frozen=True)
-class Type:
+class ValueType:
   """A type of values: kind "u" (unsigned), "i" (two's complement), "f" (IEEE 754, or bfloat16) or "b" (boolean)."""
   name: str
   kind: str
@@ -37,22 +37,22 @@ class Type:
   @property
   def high(self) -> int: return (1 << self.bits - (self.kind == "i")) - 1
 
-TYPES = {name: Type(name, kind, bits) for name, kind, bits in (
+TYPES = {name: ValueType(name, kind, bits) for name, kind, bits in (
   ("bool", "b", 1), *((f"u{n}", "u", n) for n in (4, 8, 16, 32, 64, 128)),
   *((f"i{n}", "i", n) for n in (4, 8, 16, 32, 64, 128)),
   ("f16", "f", 16), ("bf16", "f", 16), ("f32", "f", 32), ("f64", "f", 64), ("fp8", "f", 8), ("bf8", "f", 8))}
 BOOL = TYPES["bool"]
 
 @dataclass(frozen=True)
-class Node:
+class ExpressionNode:
   """A typed expression. `op`: "const", "read", "local", "bits", "convert", "select", "call", or Python's sign of an
   operation.
 
   value: the number of a const, the name of a read or local, (high, low) of bits, the function's name of a call.
   """
   op: str
-  type: Type
-  args: tuple["Node", ...] = ()
+  type: ValueType
+  args: tuple["ExpressionNode", ...] = ()
   value: object = None
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class Assignment:
   """An assignment. target: "D", "D1", ... with the type that it is written as, or SCC, VCC, CARRY, PC or a local with
   the type of the value."""
   target: str
-  type: Type
-  value: Node
+  type: ValueType
+  value: ExpressionNode
 
 Meaning = tuple[Assignment, ...]
 
-def nodes(node: Node) -> Iterator[Node]:
+def nodes(node: ExpressionNode) -> Iterator[ExpressionNode]:
   """Yield a node and all its descendants."""
   yield node
   for child in node.args: yield from nodes(child)
@@ -160,7 +160,7 @@ def parse(text: str) -> Meaning:
 class _Parser:
   def __init__(self, text: str):
     self.body = ast.parse(text).body
-    self.locals: dict[str, Type] = {}
+    self.locals: dict[str, ValueType] = {}
 
   def assignments(self) -> Meaning:
     found = []
@@ -179,39 +179,40 @@ class _Parser:
     value = self.expression(source, wanted)
     if wanted is None: self.locals[target.id] = value.type
     elif wanted is BOOL and value.type is not BOOL:
-      value = Node("!=", BOOL, (value, Node("const", value.type, value=0)))
+      value = ExpressionNode("!=", BOOL, (value, ExpressionNode("const", value.type, value=0)))
     return Assignment(target.id, value.type, value)
 
-  def expression(self, node: ast.expr, hint: Type | None = None) -> Node:
+  def expression(self, node: ast.expr, hint: ValueType | None = None) -> ExpressionNode:
     """Parse an expression. `hint` is the type of a literal that has no other type."""
     match node:
       case ast.Constant(value=bool() | int() | float() as value): return constant(value, hint)
       case ast.Name(id="inf" | "nan" as name): return constant(float(name), hint)
       case ast.Name(id=name):
-        if name in self.locals: return Node("local", self.locals[name], value=name)
-        if name in _NAMES: return Node("read", TYPES[_NAMES[name]], value=name)
+        if name in self.locals: return ExpressionNode("local", self.locals[name], value=name)
+        if name in _NAMES: return ExpressionNode("read", TYPES[_NAMES[name]], value=name)
         raise NotationError(f"{name} is not known")
-      case ast.Attribute(value=ast.Name(id=name), attr=kind): return Node("read", TYPES[kind], value=name)
+      case ast.Attribute(value=ast.Name(id=name), attr=kind): return ExpressionNode("read", TYPES[kind], value=name)
       case ast.Subscript(value=inner, slice=place): return self.bits(self.expression(inner), place)
       case ast.UnaryOp(op=op, operand=inner):
         of = self.expression(inner, hint)
         if isinstance(op, ast.USub) and isinstance(of.value, (int, float)) and of.op == "const":
           return constant(-of.value, of.type)
-        return Node(_UNARY[type(op)], BOOL if isinstance(op, ast.Not) else of.type, (of,))
+        return ExpressionNode(_UNARY[type(op)], BOOL if isinstance(op, ast.Not) else of.type, (of,))
       case ast.BinOp(left=left, op=op, right=right): return self.binary(_BINARY[type(op)], left, right, hint)
       case ast.Compare(left=left, ops=[op], comparators=[right]):
-        return Node(_COMPARE[type(op)], BOOL, self.pair(left, right, None))
+        return ExpressionNode(_COMPARE[type(op)], BOOL, self.pair(left, right, None))
       case ast.BoolOp(op=op, values=values):
-        return Node("and" if isinstance(op, ast.And) else "or", BOOL, tuple(self.expression(v) for v in values))
+        return ExpressionNode("and" if isinstance(op, ast.And) else "or", BOOL,
+                              tuple(self.expression(v) for v in values))
       case ast.IfExp(test=test, body=yes, orelse=no):
         pair = self.pair(yes, no, hint)
-        return Node("select", pair[0].type, (self.expression(test), *pair))
+        return ExpressionNode("select", pair[0].type, (self.expression(test), *pair))
       case ast.Call(func=ast.Name(id=name), args=arguments): return self.call(name, arguments, hint)
       case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=kind), args=[ast.Constant(value=int() as index)]):
-        return Node("read", TYPES[kind], value=f"{name}#{index}")
+        return ExpressionNode("read", TYPES[kind], value=f"{name}#{index}")
     raise NotationError(f"{ast.unparse(node)} is not part of the notation")
 
-  def pair(self, left: ast.expr, right: ast.expr, hint: Type | None) -> tuple[Node, Node]:
+  def pair(self, left: ast.expr, right: ast.expr, hint: ValueType | None) -> tuple[ExpressionNode, ExpressionNode]:
     """Parse two operands of one type. A literal takes the type of the other operand. A bool with a number becomes a
     number.
     """
@@ -227,51 +228,51 @@ class _Parser:
       raise NotationError(f"{ast.unparse(left)} is {a.type.name}, {ast.unparse(right)} is {b.type.name}")
     return a, b
 
-  def binary(self, op: str, left: ast.expr, right: ast.expr, hint: Type | None) -> Node:
+  def binary(self, op: str, left: ast.expr, right: ast.expr, hint: ValueType | None) -> ExpressionNode:
     if op in ("<<", ">>"):
       count = self.expression(right, TYPES["u32"])
       value = self.expression(left, hint or count.type)
-      return Node(op, value.type, (value, count))
+      return ExpressionNode(op, value.type, (value, count))
     pair = self.pair(left, right, hint)
     if pair[0].type is BOOL and op in ("+", "-", "*"):
       pair = (convert(pair[0], TYPES["u32"]), convert(pair[1], TYPES["u32"]))
-    return Node(op, pair[0].type, pair)
+    return ExpressionNode(op, pair[0].type, pair)
 
-  def bits(self, value: Node, place: ast.expr) -> Node:
+  def bits(self, value: ExpressionNode, place: ast.expr) -> ExpressionNode:
     match place:
       case ast.Slice(lower=ast.Constant(value=int() as high), upper=ast.Constant(value=int() as low)): pass
       case ast.Constant(value=int() as high): low = high
       case _: raise NotationError("bits are [high:low] or [n], numbers")
     unsigned = value.type if value.type.kind == "u" else TYPES[f"u{value.type.bits}"]
-    return Node("bits", unsigned, (value,), (high, low))
+    return ExpressionNode("bits", unsigned, (value,), (high, low))
 
-  def call(self, name: str, arguments: list[ast.expr], hint: Type | None) -> Node:
+  def call(self, name: str, arguments: list[ast.expr], hint: ValueType | None) -> ExpressionNode:
     if name in TYPES: return convert(self.expression(arguments[0], TYPES[name]), TYPES[name])
     if name not in FUNCTIONS: raise NotationError(f"there is no function {name}")
     parameters, result = FUNCTIONS[name]
     if len(parameters) != len(arguments): raise NotationError(f"{name} takes {len(parameters)} arguments")
-    values: list[Node] = []
+    values: list[ExpressionNode] = []
     for argument, parameter in zip(arguments, parameters):
       values.append(self.expression(argument, TYPES.get(parameter) or (values[0].type if values else hint)))
       if parameter in TYPES and values[-1].type is not TYPES[parameter]:
         values[-1] = convert(values[-1], TYPES[parameter])
       elif parameter not in TYPES and values[-1].type is not values[0].type:
         raise NotationError(f"{name}: operands of different types")
-    return Node("call", TYPES[result] if result in TYPES else values[0].type, tuple(values), name)
+    return ExpressionNode("call", TYPES[result] if result in TYPES else values[0].type, tuple(values), name)
 
 def is_literal(node: ast.expr) -> bool:
   """Return whether a node is a number, with or without a sign."""
   if isinstance(node, ast.UnaryOp): return is_literal(node.operand)
   return isinstance(node, ast.Constant) or isinstance(node, ast.Name) and node.id in ("inf", "nan")
 
-def constant(value: int | float, wanted: Type | None) -> Node:
+def constant(value: int | float, wanted: ValueType | None) -> ExpressionNode:
   if wanted is None: raise NotationError(f"{value} has no type here")
-  if wanted.kind == "f": return Node("const", wanted, value=float(value))
+  if wanted.kind == "f": return ExpressionNode("const", wanted, value=float(value))
   if isinstance(value, float): raise NotationError(f"{value} is no {wanted.name}")
   if wanted.kind != "b" and not wanted.low <= value <= wanted.high:
     raise NotationError(f"{value} is outside of {wanted.name}")
-  return Node("const", wanted, value=value)
+  return ExpressionNode("const", wanted, value=value)
 
-def convert(value: Node, wanted: Type) -> Node:
+def convert(value: ExpressionNode, wanted: ValueType) -> ExpressionNode:
   """Convert a number to another type. Integers wrap. numerics.py defines the conversion of floats."""
-  return value if value.type is wanted else Node("convert", wanted, (value,))
+  return value if value.type is wanted else ExpressionNode("convert", wanted, (value,))

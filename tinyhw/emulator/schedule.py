@@ -23,7 +23,7 @@ class Actor(Protocol):
   def step(self) -> bool:
     """Do a little work. Return False if it can do nothing until another actor or the program changes something."""
 
-class Scheduler:
+class ActorScheduler:
   """The actors of one virtual computer. `lock` guards all its state, and that of its devices."""
   def __init__(self, seed: int):
     self.random = random.Random(seed)

@@ -19,7 +19,7 @@ NUMBERS = tuple(sorted(map(int, signal.valid_signals())))
 # the functions that `signal` wraps with enums, which takes twenty times as long
 plain: Any = importlib.import_module("_signal")
 
-class Waiting:
+class DeferredHandler:
   """The handler of a signal that is deferred.
 
   If it runs while no signal is deferred, an exception has left it behind. It then restores and runs the real handler.
@@ -49,13 +49,14 @@ class Signals:
       self.held = True
       for number in NUMBERS:
         handler = plain.getsignal(number)
-        if callable(handler) and not isinstance(handler, Waiting): plain.signal(number, Waiting(self, handler))
+        if callable(handler) and not isinstance(handler, DeferredHandler):
+          plain.signal(number, DeferredHandler(self, handler))
       yield
     finally:
       self.held = False
       for number in NUMBERS:
         handler = plain.getsignal(number)
-        if isinstance(handler, Waiting): plain.signal(number, handler.handler)
+        if isinstance(handler, DeferredHandler): plain.signal(number, handler.handler)
       self._tell()
 
   def _tell(self) -> None:

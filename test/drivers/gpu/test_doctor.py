@@ -6,18 +6,18 @@ from tinyhw.drivers.amd.doctor import AMD
 from tinyhw.drivers.gpu.doctor import Vendor, begin, counted, refused
 from tinyhw.drivers.linux.diagnosis import OK, PROBLEM, Finding
 from tinyhw.drivers.nvidia.doctor import NVIDIA
-from tinyhw.emulator.files import Box
+from tinyhw.emulator.files import VirtualComputer
 from tinyhw.errors import DriverError
 
 VENDORS = (AMD, NVIDIA)
 CARD = "0000:03:00.0"
 
-def computer(vendor: Vendor, bus: int | None, loaded: bool) -> Box:
+def computer(vendor: Vendor, bus: int | None, loaded: bool) -> VirtualComputer:
   """Make a computer with a card of a firm, and the module of a vendor.
 
   bus: the number of the firm on the PCI bus; None hides the bus. loaded: whether the module is there.
   """
-  box = Box("examined")
+  box = VirtualComputer("examined")
   if bus is not None:
     words = {"vendor": f"{bus:#06x}", "class": "0x030000", "device": "0x744c"}
     box.texts |= {f"/sys/bus/pci/devices/{CARD}/{file}": f"{text}\n" for file, text in words.items()}

@@ -4,12 +4,12 @@ import errno
 import pytest
 
 from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding, cards, module, node
-from tinyhw.emulator.files import Box, VirtualFile
+from tinyhw.emulator.files import VirtualComputer, VirtualFile
 
 PATH, OPTIONS = "/dev/gpu", "--device=/dev/gpu"
 
-def computer(texts: dict[str, str] | None = None, there: bool = True) -> Box:
-  box = Box("test")
+def computer(texts: dict[str, str] | None = None, there: bool = True) -> VirtualComputer:
+  box = VirtualComputer("test")
   box.texts |= texts or {}
   if there: box.nodes[PATH] = lambda: VirtualFile(box, PATH)
   return box

@@ -10,7 +10,7 @@ from tinyhw.drivers.linux.files import Refused
 from tinyhw.drivers.nvidia import channel
 from tinyhw.drivers.nvidia.rm import Connection, forget
 from tinyhw.emulator.files import VirtualMapping
-from tinyhw.emulator.nvidia.card.engines import Processor
+from tinyhw.emulator.nvidia.card.engines import ChannelProcessor
 from tinyhw.emulator.nvidia.card.objects import GroupItem
 
 COPY0 = flags("NV2080_ENGINE_TYPE_", "COPY0")
@@ -29,7 +29,7 @@ def test_a_ring_goes_on_where_the_gpu_does_not_tell_how_far_it_has_read(opened,
   """Completed commands have been read. A restarted timeline is recognized."""
   monkeypatch.setattr(channel, "ENTRIES", 64)
   monkeypatch.setattr(Timeline, "LIMIT", 100)
-  monkeypatch.setattr(Processor, "_entry_done",
+  monkeypatch.setattr(ChannelProcessor, "_entry_done",
                       lambda p: p.__dict__.update(open=False, get=(p.get + 1) % p.channel.entries))
   computer, device = opened("sm_90")
   note, program, a = Note(computer), device.load(code()), device.allocator.alloc(100)
@@ -45,7 +45,7 @@ def test_a_full_ring_that_nothing_has_been_read_of_is_not_overwritten(opened, mo
   monkeypatch.setattr(channel, "ENTRIES", 64)
   computer, device = opened("sm_90")
   note, program, a = Note(computer), device.load(code()), device.allocator.alloc(100)
-  ring, step, full = device.compute.ring, Processor.step, list[int]()
+  ring, step, full = device.compute.ring, ChannelProcessor.step, list[int]()
   allowed = [0]   # how far the GPU may advance
   def begin(done) -> None:
     full.append(ring.written - behind)
@@ -55,10 +55,11 @@ def test_a_full_ring_that_nothing_has_been_read_of_is_not_overwritten(opened, mo
   for i in range(20): device.submit([Launch(program, [a], [i], 1)])   # so the ring's beginning is not the memory's
   device.synchronize()
   if not tells:
-    monkeypatch.setattr(Processor, "_entry_done",
+    monkeypatch.setattr(ChannelProcessor, "_entry_done",
                         lambda p: p.__dict__.update(open=False, get=(p.get + 1) % p.channel.entries))
   behind = ring.written
-  monkeypatch.setattr(Processor, "step", lambda processor: device.timeline.completed < allowed[0] and step(processor))
+  monkeypatch.setattr(ChannelProcessor, "step", lambda processor: device.timeline.completed < allowed[0]
+                      and step(processor))
   monkeypatch.setattr(ring, "wait", begin)
   for i in range(20, 250): device.submit([Launch(program, [a], [i], 1)])
   allowed[0] = device.timeline.submitted

@@ -15,7 +15,7 @@ from tinyhw.device import Device, Launch
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import cuda, rm
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 from tinyhw.errors import DeviceError, DriverError, OutOfMemory
 
 Opener = Callable[..., tuple[FakeCuda, cuda.CudaDevice]]
@@ -40,7 +40,7 @@ def test_virtual_gpus_have_no_vendors_library(fake: Opener, monkeypatch: pytest.
   """The library would open a real GPU. If the kernel driver refuses, its message is shown."""
   library, _ = fake()
   begun = library.calls["cuDeviceGetCount"]
-  computer = Computer("sm_90", ["sm_90"])
+  computer = GpuHost("sm_90", ["sm_90"])
   monkeypatch.setattr(nvidia, "machine", lambda: computer)
   with Context(EMULATE="sm_90"):
     with pytest.raises(DeviceError, match="EMULATE=sm_90: virtual GPUs have no vendor's library; unset EMULATE, or "
@@ -268,7 +268,7 @@ def test_a_sandbox_that_does_not_know_a_call(fake: Opener, monkeypatch: pytest.M
                                              number: int) -> None:
   """The library takes over, and finds the GPU free. It is a client of its own, so we must not keep the GPU reserved."""
   fake()
-  computer = Computer("sm_90", ["sm_90"])
+  computer = GpuHost("sm_90", ["sm_90"])
   monkeypatch.setattr(files, "COMPUTER", computer)
   with Context(EMULATE=""):
     computer.fail(call, 1, number)
@@ -282,7 +282,7 @@ def test_a_sandbox_that_does_not_know_a_call(fake: Opener, monkeypatch: pytest.M
 
 def test_what_the_resource_manager_answers_is_no_sandbox(fake: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
   fake()
-  computer = Computer("sm_90", ["sm_90"])
+  computer = GpuHost("sm_90", ["sm_90"])
   monkeypatch.setattr(files, "COMPUTER", computer)
   with Context(EMULATE=""):
     computer.fail("GetClassList", 1, rm.Status.INVALID_ARGUMENT)
@@ -296,7 +296,7 @@ def test_it_is_a_device_of_its_own_and_the_way_out(fake: Opener, monkeypatch: py
   fake()
   assert [Device.canonicalize(name) for name in ("nv:cuda", "NV:CUDA:0", "cuda:cuda:2")] == ["NV:CUDA", "NV:CUDA",
                                                                                              "NV:CUDA:2"]
-  computer = Computer("sm_90", ["sm_90"])
+  computer = GpuHost("sm_90", ["sm_90"])
   monkeypatch.setattr(files, "COMPUTER", computer)
   with Context(EMULATE=""):
     computer.fail("RmAlloc", 1, errno.EPERM)

@@ -12,7 +12,7 @@ from tinyhw.drivers.linux import files
 from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding
 from tinyhw.drivers.nvidia import doctor, rm
 from tinyhw.drivers.nvidia.card import Card
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 from tinyhw.emulator.nvidia.card.gpu import ComputeMode
 from tinyhw.errors import TinyError
 
@@ -20,9 +20,9 @@ PCI = "/sys/bus/pci/devices/0000:17:00.0"
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libcuda.so."
 
 @pytest.fixture
-def computer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computer]:
+def computer(monkeypatch: pytest.MonkeyPatch) -> Iterator[GpuHost]:
   """Make a computer with one card, which is on the PCI bus too, and the vendor's library."""
-  box = Computer("examined", ["sm_90"])
+  box = GpuHost("examined", ["sm_90"])
   box.texts |= {f"{PCI}/vendor": "0x10de\n", f"{PCI}/class": "0x030200\n", f"{PCI}/device": "0x2335\n",
                 LIBRARY + "580.142": "", LIBRARY + "1": ""}
   monkeypatch.setattr(files, "COMPUTER", box)
@@ -30,11 +30,11 @@ def computer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computer]:
   rm.forget(box)
   others_end(box)
 
-def others_end(box: Computer) -> None:
+def others_end(box: GpuHost) -> None:
   """End all processes except the first one."""
   for other in box.processes[1:]: other.kill()
 
-def test_a_card_that_is_driven(computer: Computer) -> None:
+def test_a_card_that_is_driven(computer: GpuHost) -> None:
   found = doctor.diagnose(0)
   names = ["card", "kernel module", "version", "/dev/nvidiactl", "/dev/nvidia-uvm", "cards", "/dev/nvidia0", "chip",
            "memory"]
@@ -43,47 +43,47 @@ def test_a_card_that_is_driven(computer: Computer) -> None:
   assert found[-2].words == "NVIDIA H200, which is driven as sm_90" and found[-1].words == "4.00 GB of 4.00 GB are free"
   assert [f.state for f in doctor.diagnose(0)] == [OK] * 9, "a second look is as good"
 
-def no_card(box: Computer) -> None: box.texts[f"{PCI}/vendor"] = "0x8086\n"
-def no_module(box: Computer) -> None:
+def no_card(box: GpuHost) -> None: box.texts[f"{PCI}/vendor"] = "0x8086\n"
+def no_module(box: GpuHost) -> None:
   box.nodes.clear()
   del box.texts["/sys/module/nvidia/version"]
-def no_card_and_no_module(box: Computer) -> None:
+def no_card_and_no_module(box: GpuHost) -> None:
   no_card(box)
   no_module(box)
-def unknown_version(box: Computer) -> None: box.texts["/sys/module/nvidia/version"] = "610.12\n"
-def nouveau(box: Computer) -> None:
+def unknown_version(box: GpuHost) -> None: box.texts["/sys/module/nvidia/version"] = "610.12\n"
+def nouveau(box: GpuHost) -> None:
   no_module(box)
   box.texts["/sys/module/nouveau/version"] = ""
-def windows(box: Computer) -> None:
+def windows(box: GpuHost) -> None:
   no_card_and_no_module(box)
   box.nodes["/dev/dxg"] = lambda: None   # type: ignore[assignment,return-value]
-def bare_container(box: Computer) -> None:
+def bare_container(box: GpuHost) -> None:
   box.nodes.clear()
   box.texts["/.dockerenv"] = ""
-def forbidden(box: Computer) -> None: box.refused["/dev/nvidiactl"] = errno.EACCES
-def forbidden_by_the_container(box: Computer) -> None: box.refused["/dev/nvidia0"] = errno.EPERM
-def no_unified_memory(box: Computer) -> None: del box.nodes["/dev/nvidia-uvm"]
-def no_node_of_unified_memory(box: Computer) -> None:
+def forbidden(box: GpuHost) -> None: box.refused["/dev/nvidiactl"] = errno.EACCES
+def forbidden_by_the_container(box: GpuHost) -> None: box.refused["/dev/nvidia0"] = errno.EPERM
+def no_unified_memory(box: GpuHost) -> None: del box.nodes["/dev/nvidia-uvm"]
+def no_node_of_unified_memory(box: GpuHost) -> None:
   del box.nodes["/dev/nvidia-uvm"]
   box.texts["/sys/module/nvidia_uvm/version"] = "580.142\n"
-def other_library(box: Computer) -> None:
+def other_library(box: GpuHost) -> None:
   del box.texts[LIBRARY + "580.142"]
   box.texts[LIBRARY + "575.57.08"] = ""
-def no_gpu_for_us(box: Computer) -> None: box.gpus.clear()
-def walled(box: Computer) -> None: box.fail("RmAlloc", 1, errno.EPERM)
-def unknown_gpu(box: Computer) -> None:
+def no_gpu_for_us(box: GpuHost) -> None: box.gpus.clear()
+def walled(box: GpuHost) -> None: box.fail("RmAlloc", 1, errno.EPERM)
+def unknown_gpu(box: GpuHost) -> None:
   box.gpus[0].chip = type(box.gpus[0].chip)(**{**vars(box.gpus[0].chip), "compute": 0xD0C0})
-def instances(box: Computer) -> None:
+def instances(box: GpuHost) -> None:
   box.texts["/proc/driver/nvidia/capabilities/gpu0/mig/gi1/access"] = "DeviceFileMinor: 3\n"
-def exclusive(box: Computer) -> None:
+def exclusive(box: GpuHost) -> None:
   """Let another process have the GPU: its client has made a device and a subdevice."""
   box.gpus[0].mode = ComputeMode.EXCLUSIVE_COMPUTE_PROCESS
   other = rm.Connection(box.process())  # type: ignore[arg-type]
   Card(other, other.list_cards()[0])
-def prohibited(box: Computer) -> None: box.gpus[0].mode = ComputeMode.COMPUTE_PROHIBITED
-def fell_off(box: Computer) -> None: box.fail("GetGidInfo", 1, Status.GPU_IS_LOST)
-def somebody_else(box: Computer) -> None: box.gpus[0].vram_used = 3 << 30
-def did_not_start(box: Computer) -> None: box.refused["/dev/nvidia0"] = errno.EIO
+def prohibited(box: GpuHost) -> None: box.gpus[0].mode = ComputeMode.COMPUTE_PROHIBITED
+def fell_off(box: GpuHost) -> None: box.fail("GetGidInfo", 1, Status.GPU_IS_LOST)
+def somebody_else(box: GpuHost) -> None: box.gpus[0].vram_used = 3 << 30
+def did_not_start(box: GpuHost) -> None: box.refused["/dev/nvidia0"] = errno.EIO
 
 # The problem, the finding that names it, words of it, and of its fix
 WRONG = [
@@ -119,7 +119,7 @@ WRONG = [
 ]
 
 @pytest.mark.parametrize("wrong, name, state, words, fix", WRONG, ids=[row[0].__name__ for row in WRONG])
-def test_what_is_wrong_is_named(computer: Computer, wrong: Callable[[Computer], None], name: str, state: str,
+def test_what_is_wrong_is_named(computer: GpuHost, wrong: Callable[[GpuHost], None], name: str, state: str,
                                 words: str, fix: str) -> None:
   wrong(computer)
   bad = [f for f in doctor.diagnose(0) if f.state != OK]
@@ -130,8 +130,8 @@ def test_what_is_wrong_is_named(computer: Computer, wrong: Callable[[Computer], 
 @pytest.mark.parametrize("wrong",
                          [row[0] for row in WRONG if row[2] == PROBLEM and row[0] not in (no_card_and_no_module,)],
                          ids=lambda value: value.__name__)
-def test_the_device_says_so_too_and_opens_when_it_is_mended(computer: Computer,
-                                                            wrong: Callable[[Computer], None]) -> None:
+def test_the_device_says_so_too_and_opens_when_it_is_mended(computer: GpuHost,
+                                                            wrong: Callable[[GpuHost], None]) -> None:
   kept = dict(computer.texts), dict(computer.nodes), list(computer.gpus), computer.gpus[0].chip
   wrong(computer)
   with pytest.raises(TinyError) as caught: nvidia.open(0, lambda name: None)  # type: ignore[arg-type]
@@ -146,10 +146,10 @@ def test_the_device_says_so_too_and_opens_when_it_is_mended(computer: Computer,
   rm.forget(computer)
   assert computer.census() == {}
 
-def test_a_number_that_no_gpu_has(computer: Computer) -> None:
+def test_a_number_that_no_gpu_has(computer: GpuHost) -> None:
   assert doctor.diagnose(3)[-1] == Finding("cards", PROBLEM, "there is 1 GPU, and number 3 is none of them", "use NV")
 
-def test_a_choice_of_gpus_that_cannot_be(computer: Computer) -> None:
+def test_a_choice_of_gpus_that_cannot_be(computer: GpuHost) -> None:
   with Context(CUDA_VISIBLE_DEVICES="3"): last = doctor.diagnose(0)[-1]
   assert last == Finding("cards", PROBLEM, "the kernel's driver shows no GPU that this process may use",
                          "look at CUDA_VISIBLE_DEVICES=3, which ends at '3': that is no GPU of the 1 that this "
@@ -160,12 +160,12 @@ def test_a_choice_of_gpus_that_cannot_be(computer: Computer) -> None:
   assert "no GPU that this process may use" in last.words and last.fix == "look at CUDA_VISIBLE_DEVICES=-1"
   with Context(CUDA_VISIBLE_DEVICES="0"): assert doctor.diagnose(0)[-1].state == OK
 
-def test_a_card_that_is_not_on_the_bus_but_driven(computer: Computer) -> None:
+def test_a_card_that_is_not_on_the_bus_but_driven(computer: GpuHost) -> None:
   """A virtual machine may hide the bus."""
   no_card(computer)
   assert [f.name for f in doctor.diagnose(0) if f.state == PROBLEM] == ["card"]
 
-def test_several_problems_are_all_told(computer: Computer) -> None:
+def test_several_problems_are_all_told(computer: GpuHost) -> None:
   forbidden(computer)
   no_unified_memory(computer)
   assert [f.name for f in doctor.diagnose(0) if f.state == PROBLEM] == ["/dev/nvidiactl", "/dev/nvidia-uvm"]

@@ -13,7 +13,7 @@ from tinyhw.drivers import nvidia
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.linux.files import Refused
 from tinyhw.drivers.nvidia import rm
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 from tinyhw.emulator.nvidia.card.gpu import ComputeMode
 from tinyhw.errors import DeviceError, TinyError
 
@@ -28,7 +28,7 @@ def test_each_version_of_the_kernel_driver_is_spoken_to(opened, version: tuple[i
   device.synchronize()
 
 def test_no_driver_and_unknown_versions_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-  computer = Computer("sm_90", ["sm_90"])
+  computer = GpuHost("sm_90", ["sm_90"])
   monkeypatch.setattr(files, "COMPUTER", computer)
   computer.texts["/sys/module/nvidia/version"] = "610.12\n"
   with pytest.raises(DeviceError, match="version 610.12 of NVIDIA's kernel driver is not known: .* known are 535, .*; "
@@ -77,7 +77,7 @@ def test_nodes_that_are_missing_or_forbidden(monkeypatch: pytest.MonkeyPatch) ->
                              ("/dev/nvidia-uvm", errno.ENOENT, "nvidia-modprobe -u"),
                              ("/dev/nvidia0", errno.EACCES, "read and write access"),
                              ("/dev/nvidia0", errno.EIO, "the GPU did not start")):
-    computer = Computer("sm_90", ["sm_90"])
+    computer = GpuHost("sm_90", ["sm_90"])
     monkeypatch.setattr(files, "COMPUTER", computer)
     computer.refused[path] = number
     with pytest.raises(TinyError, match=said): nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
@@ -85,7 +85,7 @@ def test_nodes_that_are_missing_or_forbidden(monkeypatch: pytest.MonkeyPatch) ->
     assert computer.census() == {}
 
 def test_a_gpu_that_another_process_has_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-  computer = Computer("sm_90", ["sm_90"])
+  computer = GpuHost("sm_90", ["sm_90"])
   monkeypatch.setattr(files, "COMPUTER", computer)
   computer.gpus[0].mode = ComputeMode.EXCLUSIVE_COMPUTE_PROCESS
   with Context(EMULATE=""):
@@ -103,7 +103,7 @@ def test_a_gpu_that_another_process_has_for_itself(monkeypatch: pytest.MonkeyPat
   assert computer.gpus[0].reserved is None and not computer.processes and not computer.physical.allocated
 
 def test_a_gpu_that_nobody_may_compute_on_and_one_that_does_not_say(monkeypatch: pytest.MonkeyPatch) -> None:
-  computer = Computer("sm_90", ["sm_90"])
+  computer = GpuHost("sm_90", ["sm_90"])
   monkeypatch.setattr(files, "COMPUTER", computer)
   computer.gpus[0].mode = ComputeMode.COMPUTE_PROHIBITED
   with Context(EMULATE=""):
@@ -132,7 +132,7 @@ def test_where_unified_memory_does_without_the_process_s_memory(monkeypatch: pyt
   """Unified memory has nothing to do, or does not know the call. That is reported if an address space is refused
   because of it."""
   for injected, needed in ((Status.WARN_NOTHING_TO_DO, False), (errno.EINVAL, False), (Status.INVALID_STATE, True)):
-    computer = Computer("sm_90", ["sm_90"])
+    computer = GpuHost("sm_90", ["sm_90"])
     monkeypatch.setattr(files, "COMPUTER", computer)
     computer.uvm.held = not needed
     computer.fail("UvmMmInitialize", 1, injected)

@@ -8,19 +8,19 @@ from tinyhw.config import Context
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 from tinyhw.errors import DeviceError, DriverError
 
 @pytest.fixture
-def computer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computer]:
+def computer(monkeypatch: pytest.MonkeyPatch) -> Iterator[GpuHost]:
   """Make a computer with three cards."""
-  box = Computer("three", ["sm_80", "sm_89", "sm_90"])
+  box = GpuHost("three", ["sm_80", "sm_89", "sm_90"])
   monkeypatch.setattr(files, "COMPUTER", box)
   with Context(EMULATE=""): yield box
   rm.forget(box)
   assert box.census() == {}
 
-def used(box: Computer, chosen: str = "all") -> list[int]:
+def used(box: GpuHost, chosen: str = "all") -> list[int]:
   """Return the minor numbers of the used cards."""
   with Context(CUDA_VISIBLE_DEVICES=chosen): return [info.minor_number for info in rm.connect(box).list_cards()]
 
@@ -29,13 +29,13 @@ def arch(ordinal: int) -> str:
   device.close()
   return device.arch
 
-def test_numbers_go_by_the_place_on_the_bus(computer: Computer) -> None:
+def test_numbers_go_by_the_place_on_the_bus(computer: GpuHost) -> None:
   """Numbers are those of nvidia-smi, not those of the kernel."""
   assert used(computer) == [0, 1, 2] and arch(0) == "sm_80"
   computer.gpus[0].bus, computer.gpus[2].bus = 0xC1, 0x01
   assert used(computer) == [2, 1, 0] and arch(0) == "sm_90"
 
-def test_a_container_that_was_given_one_of_them(computer: Computer) -> None:
+def test_a_container_that_was_given_one_of_them(computer: GpuHost) -> None:
   """The kernel driver lists all. A GPU without a node belongs to others."""
   for minor in (0, 2): del computer.nodes[f"/dev/nvidia{minor}"]
   assert used(computer) == [1] and arch(0) == "sm_89"
@@ -49,7 +49,7 @@ def test_a_container_that_was_given_one_of_them(computer: Computer) -> None:
                                                              "-c=1 -c=2 "):
       arch(0)
 
-def test_a_batch_system_that_keeps_gpus_from_jobs(computer: Computer) -> None:
+def test_a_batch_system_that_keeps_gpus_from_jobs(computer: GpuHost) -> None:
   """The rules of the cgroup deny nodes that exist. If no node may be opened, the open call tells so."""
   computer.refused |= {"/dev/nvidia0": errno.EPERM, "/dev/nvidia2": errno.EPERM}
   assert used(computer) == used(computer, "0") == [1] and arch(0) == "sm_89"
@@ -60,7 +60,7 @@ def test_a_batch_system_that_keeps_gpus_from_jobs(computer: Computer) -> None:
   computer.refused["/dev/nvidia1"] = errno.EPERM
   with pytest.raises(DriverError, match="opening /dev/nvidia0: operation not permitted"): arch(0)
 
-def test_a_choice(computer: Computer) -> None:
+def test_a_choice(computer: GpuHost) -> None:
   names = {number: "GPU-" + computer.gpus[number].uuid.hex()[:8] for number in range(3)}
   for text, wanted in (("1", [1]), ("2,0", [2, 0]), (" 1 , 2", [1, 2]), ("-1", []), ("0,-1,1", [0]), ("2,-1,x", [2]),
                        (names[1], [1]),
@@ -85,10 +85,10 @@ def test_a_choice(computer: Computer) -> None:
    "which leaves no GPU"),
   ("1,1", "names the GPU at 0000:18:00.0 twice"),
   ("MIG-12345678-1234", "an instance of a GPU \\(MIG\\), which is not driven; NV:CUDA uses it")])
-def test_a_choice_that_cannot_be(computer: Computer, text: str, words: str) -> None:
+def test_a_choice_that_cannot_be(computer: GpuHost, text: str, words: str) -> None:
   with Context(CUDA_VISIBLE_DEVICES=text), pytest.raises(DeviceError, match=words): arch(0)
 
-def test_uuids_that_the_kernel_does_not_tell(computer: Computer) -> None:
+def test_uuids_that_the_kernel_does_not_tell(computer: GpuHost) -> None:
   """procfs has question marks before a GPU has been started. In sandboxes it is missing."""
   name = "GPU-" + computer.gpus[1].uuid.hex()[:8]
   path = "/proc/driver/nvidia/gpus/0000:18:00.0/information"
@@ -97,10 +97,10 @@ def test_uuids_that_the_kernel_does_not_tell(computer: Computer) -> None:
   computer.refused[path] = errno.EACCES
   with Context(CUDA_VISIBLE_DEVICES=name), pytest.raises(DeviceError, match="that is no GPU of the 3"): arch(0)
 
-def test_virtual_gpus_are_not_chosen(computer: Computer) -> None:
+def test_virtual_gpus_are_not_chosen(computer: GpuHost) -> None:
   with Context(EMULATE="sm_90"): assert used(computer, "7") == [0, 1, 2]
 
-def test_a_gpu_among_others_that_is_not_driven(computer: Computer) -> None:
+def test_a_gpu_among_others_that_is_not_driven(computer: GpuHost) -> None:
   """It is named, and so are the others. It does not affect their use."""
   chip = computer.gpus[0].chip
   computer.gpus[0].chip = type(chip)(**{**vars(chip), "compute": 0xC1C0, "marketing": "NVIDIA TITAN"})
@@ -110,7 +110,7 @@ def test_a_gpu_among_others_that_is_not_driven(computer: Computer) -> None:
     with pytest.raises(DeviceError, match=words): arch(0)
   assert [arch(1), arch(2)] == ["sm_89", "sm_90"]
 
-def test_nodes_that_may_only_be_read(computer: Computer) -> None:
+def test_nodes_that_may_only_be_read(computer: GpuHost) -> None:
   computer.refused["/dev/nvidia1"] = errno.EACCES
   with pytest.raises(DriverError, match="/dev/nvidia1: permission denied .*ask for read and write access"): arch(1)
   assert arch(0) == "sm_80"

@@ -14,7 +14,7 @@ from test.emulator.mutation_kernels import Case, cases
 from test.emulator.mutations import Class, Damage, Family, Insts, Outcome, Recorder
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
-from tinyhw.emulator.amd.card.computer import Computer
+from tinyhw.emulator.amd.card.computer import GpuHost
 from tinyhw.emulator.amd.execute.wave import Workgroup
 from tinyhw.isa.amd.asm.decode import decode_all
 from tinyhw.isa.amd.asm.encode import encode
@@ -202,10 +202,10 @@ class Amd(Family):
   def cases(self, arch: str) -> Sequence[Case]: return cases("amd", arch)
   def listing(self, arch: str, text: bytes) -> Listing: return Listing(arch, text)
   def check(self, arch: str, text: bytes) -> None: list(decode_all(text, arch))
-  def forget(self, computer: Computer) -> None: kfd.forget(computer)
+  def forget(self, computer: GpuHost) -> None: kfd.forget(computer)
 
-  def computer(self, arch: str, seed: int, strict: int, recorder: Recorder[Did]) -> Computer:
-    computer = Computer(arch, [arch], seed, strict)
+  def computer(self, arch: str, seed: int, strict: int, recorder: Recorder[Did]) -> GpuHost:
+    computer = GpuHost(arch, [arch], seed, strict)
     def make(*arguments: Any, **named: Any) -> Workgroup:
       return Workgroup(*arguments, watch=partial(note, recorder, recorder.begin()), **named)
     computer.make_workgroup = make

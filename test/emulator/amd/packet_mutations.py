@@ -9,7 +9,7 @@ from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.amd.commands import Commands
 from tinyhw.drivers.amd.sdma import CopyQueue
-from tinyhw.emulator.amd.card.computer import Computer
+from tinyhw.emulator.amd.card.computer import GpuHost
 
 def kind_of(name: str, fields: Fields) -> str:
   """Return the kind of a packet. WAIT_REG_MEM has two: a wait for the other queue, and a part of the meeting of dies.
@@ -57,8 +57,8 @@ class AmdPackets(Packets):
   """The packets of AMD's driver."""
   damages, driver = DAMAGES, amd
 
-  def computer(self, card: str, seed: int) -> Computer: return Computer(card, [card], seed)
-  def forget(self, computer: Computer) -> None: kfd.forget(computer)
+  def computer(self, card: str, seed: int) -> GpuHost: return GpuHost(card, [card], seed)
+  def forget(self, computer: GpuHost) -> None: kfd.forget(computer)
   def install(self, patch: pytest.MonkeyPatch, change: Change) -> None: install(patch, change)
 
 AMD_PACKETS = AmdPackets()

@@ -10,13 +10,13 @@ from tinyhw.emulator.amd.card.registers import DispatchRegisters
 from tinyhw.emulator.checks.order import Agent, Order
 from tinyhw.emulator.checks.races import Copied, Races
 from tinyhw.emulator.errors import DataRace
-from tinyhw.emulator.memory.memory import Memory
+from tinyhw.emulator.memory.memory import MemoryInterface
 
 CODE = 0x10000
 
-def touch(write: bool) -> Callable[[Memory, DispatchRegisters, Group], Iterator[None]]:
+def touch(write: bool) -> Callable[[MemoryInterface, DispatchRegisters, Group], Iterator[None]]:
   """Return a kernel of one step that reads or changes a word. User data: its address."""
-  def run(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+  def run(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
     place = (registers.user_data[0] or 0) | (registers.user_data[1] or 0) << 32
     yield
     if write: memory.store(place, CODE.to_bytes(4, "little"))

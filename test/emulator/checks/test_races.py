@@ -7,7 +7,7 @@ from test.support.amd.virtual import DEVICE_MEMORY, PAGE, Group, Program, kernel
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
 from tinyhw.emulator.checks.races import Races, SharedRaces, mark
 from tinyhw.emulator.errors import DataRace
-from tinyhw.emulator.memory.memory import Kind, Memory, Scope, Unit
+from tinyhw.emulator.memory.memory import AccessKind, MemoryInterface, Scope, AccessUnit
 from tinyhw.emulator.memory.pages import Range
 from tinyhw.emulator.memory.physical import Frames
 
@@ -74,8 +74,8 @@ def test_the_xccs_of_a_dispatch_share_what_they_know() -> None:
 @pytest.mark.parametrize("waits", [False, True], ids=["at once", "one after the other"])
 def test_dispatches_that_nothing_orders(card: str, waits: bool) -> None:
   program = Program(card)
-  def kernel(value: int) -> Callable[[Memory, DispatchRegisters, Group], Iterator[None]]:
-    def run(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+  def kernel(value: int) -> Callable[[MemoryInterface, DispatchRegisters, Group], Iterator[None]]:
+    def run(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
       yield
       memory.store((registers.user_data[0] | registers.user_data[1] << 32) + 4 * group[0], bytes([value] * 4))
     return run
@@ -89,8 +89,8 @@ def test_dispatches_that_nothing_orders(card: str, waits: bool) -> None:
                      r"processor has not waited, writes"):
     program.settle()
 
-DEVICE = Kind(Unit.VECTOR, Scope.DEVICE)
-RACY: dict[str, tuple[bool, Callable[[Memory, int, int], None]]] = {
+DEVICE = AccessKind(AccessUnit.VECTOR, Scope.DEVICE)
+RACY: dict[str, tuple[bool, Callable[[MemoryInterface, int, int], None]]] = {
   "the neighbour's word": (True, lambda memory, data,
                            group: (memory.store(data + 4 * group, b"mine"), memory.load(data + 4 * (group ^ 1), 4))),
   "the device's scope": (False, lambda memory, data, group: (memory.store(data + 4 * group, b"mine", DEVICE),
@@ -105,7 +105,7 @@ RACY: dict[str, tuple[bool, Callable[[Memory, int, int], None]]] = {
 def test_kernels(card: str, name: str) -> None:
   program = Program(card)
   races, act = RACY[name]
-  def kernel(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+  def kernel(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
     yield
     act(memory, registers.user_data[0] | registers.user_data[1] << 32, group[0])
   kernels(program.computer, {0x1000: kernel})

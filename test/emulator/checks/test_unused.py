@@ -3,19 +3,20 @@ from __future__ import annotations
 
 import pytest
 
-from tinyhw.emulator.checks.unused import SHOWN, Node, refuse, unused
+from tinyhw.emulator.checks.unused import SHOWN, InstructionNode, refuse, unused
 from tinyhw.emulator.errors import UnusedResult
 
 A, B, S = ("v", 0), ("v", 1), ("s", 0)
 
-def node(text: str, *following: int, parts: bool = False) -> Node:
+def node(text: str, *following: int, parts: bool = False) -> InstructionNode:
   """ "A B = S": writes A and B, reads S."""
   names = {"A": A, "B": B, "S": S}
   writes, _, reads = text.partition("=")
   written = frozenset(names[name] for name in writes.split())
-  return Node(text, frozenset(names[name] for name in reads.split()), written, (written,), parts, following)
+  return InstructionNode(text, frozenset(names[name] for name in reads.split()), written, (written,), parts, following)
 
-def found(*nodes: Node) -> list[str]: return [text for _, text in unused(dict(enumerate(nodes)), frozenset({"s"}))]
+def found(*nodes: InstructionNode) -> list[str]:
+  return [text for _, text in unused(dict(enumerate(nodes)), frozenset({"s"}))]
 
 def test_what_is_read_on_a_way_is_used() -> None:
   assert found(node("A =", 1), node("B = A", 2), node("= B")) == []
@@ -28,7 +29,7 @@ def test_what_is_overwritten_or_left_is_not() -> None:
   assert found(node("A =", 1), node("= B")) == ["A ="]
 
 def test_each_of_two_operations_wants_a_reader() -> None:
-  two = Node("A, B", frozenset(), frozenset((A, B)), (frozenset((A,)), frozenset((B,))), False, (1,))
+  two = InstructionNode("A, B", frozenset(), frozenset((A, B)), (frozenset((A,)), frozenset((B,))), False, (1,))
   assert found(two, node("= A B")) == [] and found(two, node("= B")) == found(two, node("= A")) == ["A, B"]
 
 def test_lanes_that_part_keep_the_old_value() -> None:

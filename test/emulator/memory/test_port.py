@@ -6,7 +6,7 @@ import pytest
 
 from tinyhw.emulator.errors import PageFault
 from tinyhw.emulator.memory.cache import Coherence, HostWrites, ReadCache
-from tinyhw.emulator.memory.memory import VECTOR, Kind
+from tinyhw.emulator.memory.memory import VECTOR, AccessKind
 from tinyhw.emulator.memory.pages import PageTable, Range
 from tinyhw.emulator.memory.physical import PAGE, Frames
 from tinyhw.emulator.memory.port import Port
@@ -19,7 +19,7 @@ class Lanes(Port):
     super().__init__(table(), coherence, "a wave")
     self.cache = ReadCache("the cache", "was not invalidated")
 
-  def _chain(self, kind: Kind, uncached: bool) -> tuple[ReadCache, ...]: return (self.cache,)
+  def _chain(self, kind: AccessKind, uncached: bool) -> tuple[ReadCache, ...]: return (self.cache,)
   def _is_of_lanes(self) -> bool: return True
 
 def table() -> PageTable:

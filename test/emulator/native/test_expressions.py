@@ -5,7 +5,7 @@ import pytest
 
 from tinyhw.dtype import dtypes
 from tinyhw.emulator.native.expressions import Expressions, Untranslatable
-from tinyhw.emulator.notation import Node, Type, parse
+from tinyhw.emulator.notation import ExpressionNode, ValueType, parse
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -13,11 +13,11 @@ class Reading(Expressions):
   """Operands are parameters of scalars."""
   def __init__(self) -> None: self.width, self.locals = 1, {}
 
-  def read(self, name: str, kind: Type) -> UOp:
+  def read(self, name: str, kind: ValueType) -> UOp:
     return UOp(Ops.INDEX, dtypes.uint32, (UOp.param(0, dtypes.uint32, 4), UOp.const(dtypes.int32, 0))).load().bitcast(
       {"u32": dtypes.uint32, "i32": dtypes.int32, "f32": dtypes.float32}[kind.name])
 
-def node(text: str) -> Node: return parse(text)[-1].value
+def node(text: str) -> ExpressionNode: return parse(text)[-1].value
 
 @pytest.mark.parametrize("text", ["D.u32 = u32(u128(S0.u32) >> 3)", "D.f32 = rcp(S0.f32)",
                                   "D.f16 = fma(f16(S0.f32), f16(S0.f32), f16(S0.f32))",

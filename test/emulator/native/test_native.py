@@ -10,7 +10,7 @@ from tinyhw.emulator.native.expressions import HOST, Untranslatable
 from tinyhw.emulator.native.native import Lanes, Native, built
 from tinyhw.emulator.native.records import Records
 from tinyhw.emulator.native.threaded import AT, CONTEXT_BYTES, Exit
-from tinyhw.emulator.notation import Type, parse
+from tinyhw.emulator.notation import ValueType, parse
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.ops import UOp
@@ -28,7 +28,7 @@ class Machine(Lanes):
 
   def keeps(self, mask: str) -> bool: return self.keep
 
-  def read(self, name: str, kind: Type) -> UOp:
+  def read(self, name: str, kind: ValueType) -> UOp:
     word = self.word_constant(name, 0) if name == "K" else self.row(name, 0)
     return word.bitcast(self.vector(HOST[kind.name]))
 

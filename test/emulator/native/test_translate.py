@@ -40,7 +40,7 @@ class Counting(translate.Translation[Wave, Code, str, int]):
   def read(self, decoder: Code, address: int, size: int) -> bytes:
     return bytes(crc32(step.encode()) & 255 for step in decoder[address:address + size])
 
-  def write(self, block: translate.Block[str], decoder: Code) -> None:
+  def write(self, block: translate.TranslatedBlock[str], decoder: Code) -> None:
     for i, (pc, step) in enumerate(block.steps):
       if step == "add 0": raise KeyError(0)
       if step.startswith("to "): block.link(int(step.split()[1]))

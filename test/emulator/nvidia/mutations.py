@@ -16,8 +16,8 @@ from test.emulator.nvidia.mutation_kernels import cases
 from test.emulator.nvidia.rules import Did, Local, broken
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.nvidia import rm
-from tinyhw.emulator.nvidia.card.computer import Computer
-from tinyhw.emulator.nvidia.execute.block import Block, block_of_grid
+from tinyhw.emulator.nvidia.card.computer import GpuHost
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock, block_of_grid
 from tinyhw.emulator.nvidia.execute.state import LANES
 from tinyhw.emulator.nvidia.memory.transfer import SIZES
 from tinyhw.isa.sass.asm.decode import decode_all
@@ -168,13 +168,13 @@ class Nvidia(Family):
   def cases(self, arch: str) -> Sequence[Case]: return cases(arch)
   def listing(self, arch: str, text: bytes) -> Listing: return Listing(arch, text)
   def check(self, arch: str, text: bytes) -> None: list(decode_all(text, arch))
-  def forget(self, computer: Computer) -> None:
+  def forget(self, computer: GpuHost) -> None:
     for grid in list(computer.engines.work): grid.abandon()   # it may never end
     rm.forget(computer)
 
-  def computer(self, arch: str, seed: int, strict: int, recorder: Recorder[Did]) -> Computer:
-    computer = Computer(arch, [arch], seed, strict)
-    def make(*arguments: Any) -> Block:
+  def computer(self, arch: str, seed: int, strict: int, recorder: Recorder[Did]) -> GpuHost:
+    computer = GpuHost(arch, [arch], seed, strict)
+    def make(*arguments: Any) -> ThreadBlock:
       return block_of_grid(*arguments, watch=partial(note, recorder, recorder.begin()))
     computer.engines.make_block = make
     return computer

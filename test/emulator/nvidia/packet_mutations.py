@@ -8,7 +8,7 @@ from test.emulator.packet_mutations import Change, Damage, Packets, gone, withou
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.nvidia import rm
 from tinyhw.drivers.nvidia.commands import Commands
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 
 CARDS = ("sm_80", "sm_89", "sm_90")
 DAMAGES = (
@@ -27,8 +27,8 @@ class NvidiaPackets(Packets):
   """Methods and semaphores of NVIDIA's driver."""
   damages, driver = DAMAGES, nvidia
 
-  def computer(self, card: str, seed: int) -> Computer: return Computer(card, [card], seed)
-  def forget(self, computer: Computer) -> None: rm.forget(computer)
+  def computer(self, card: str, seed: int) -> GpuHost: return GpuHost(card, [card], seed)
+  def forget(self, computer: GpuHost) -> None: rm.forget(computer)
 
   def install(self, patch: pytest.MonkeyPatch, change: Change) -> None:
     inner = {name: getattr(Commands, name) for name in ("call", "acquire", "release", "copied")}

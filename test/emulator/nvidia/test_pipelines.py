@@ -15,7 +15,7 @@ from nvidia.products import fill, numbers, tile, tiles
 from nvidia.warps import LANES, MEMORY, block_of, scheduled
 from tinyhw.arithmetic import encode_bfloat16
 from tinyhw.emulator.errors import EmulatorError
-from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock
 from tinyhw.emulator.nvidia.meaning.numbers import words_of
 
 # steps of 64; bytes of a stage: 64 lines of operand A, then 16 of operand B
@@ -120,7 +120,7 @@ def tensors() -> bytes:
 
 KINDS = {"by all": (by_all(), 128, image()), "by one": (by_one(), 160, tensors())}
 
-def ran(lines: Sequence[str], threads: int, memory: bytes, seed: int) -> Block:
+def ran(lines: Sequence[str], threads: int, memory: bytes, seed: int) -> ThreadBlock:
   block = block_of(scheduled(lines), threads=threads, shared=0x7100, content=bytearray(memory), seed=seed, count=64)
   block.run()
   return block

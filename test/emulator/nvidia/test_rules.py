@@ -8,7 +8,7 @@ from test.emulator.mutations import Recorder
 from test.emulator.nvidia.mutations import note
 from test.emulator.nvidia.rules import Did, broken
 from tinyhw.emulator.errors import PageFault, StrictError
-from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock
 
 GIVEN = ["S2R R1, SR_TID.X", "SHF.L.U32 R1, R1, 0x2, RZ"]
 
@@ -19,7 +19,7 @@ def rules(code: bytes, threads: int = 32, buffers: tuple[tuple[int, int], ...] =
   traces = recorder.begin()
   # named as there
   block = block_of(code, threads=threads, shared=2048, content=bytearray(4096), **given)  # type: ignore[arg-type]
-  watched = Block(block.launch, 0, block.memory, 1, watch=lambda warp, step: note(recorder, traces, warp, step))
+  watched = ThreadBlock(block.launch, 0, block.memory, 1, watch=lambda warp, step: note(recorder, traces, warp, step))
   try: watched.run()
   except (StrictError, PageFault): pass
   return {found.rule for found in broken([traces[k] for k in sorted(traces)], buffers)}

@@ -5,11 +5,11 @@ import struct
 from collections.abc import Sequence
 from types import SimpleNamespace
 
-from tinyhw.emulator.amd.execute.state import RegisterFile, Rows
+from tinyhw.emulator.amd.execute.state import WaveRegisters, RegisterRows
 from tinyhw.emulator.amd.meaning.numerics import lane_bits
 from tinyhw.emulator.amd.python.lanes import compiled
 from tinyhw.emulator.amd.python.operands import constant_argument
-from tinyhw.emulator.amd.python.shapes import Form, Pass, Shape, Target
+from tinyhw.emulator.amd.python.shapes import OperandForm, Evaluation, InstructionShape, ResultForm
 
 class Lanes:
   """What generated functions see of a wave: registers in three views, EXEC, SCC."""
@@ -19,9 +19,9 @@ class Lanes:
     self.s = [0] * 148
     self.scc = 0
     self.pc = 0x1000
-    self.file = RegisterFile(registers, 0, lanes, random.Random(1))
+    self.file = WaveRegisters(registers, 0, lanes, random.Random(1))
     self.prepared: tuple[dict[object, object], dict[object, object]] = ({}, {})
-    self.u, self.i, self.f = Rows(self.file, "I"), Rows(self.file, "i"), Rows(self.file, "f")
+    self.u, self.i, self.f = RegisterRows(self.file, "I"), RegisterRows(self.file, "i"), RegisterRows(self.file, "f")
     for row in range(registers): self.u[row][:] = memoryview(bytes(4 * lanes)).cast("I")
     self.set_exec((1 << lanes) - 1)
 
@@ -49,10 +49,10 @@ def execute(meaning: str, operands: dict[str, Sequence[int]], exec_mask: int | N
       wave.u[PLACES[name]][lane], wave.u[PLACES[name] + 1][lane] = value & 0xffffffff, value >> 32
   if exec_mask is not None: wave.set_exec(exec_mask)
   wave.s[106] = vcc
-  sources = tuple((name, Form("v")) for name in ("S0", "S1", "S2", "D", "K"))
-  targets = (("D", Target("v")), ("D1", Target("v", dword=1)))
+  sources = tuple((name, OperandForm("v")) for name in ("S0", "S1", "S2", "D", "K"))
+  targets = (("D", ResultForm("v")), ("D1", ResultForm("v", dword=1)))
   # what the caller names
-  made = compiled(Shape(meaning, (Pass(sources, targets),), 32, **shape))  # type: ignore[arg-type]
+  made = compiled(InstructionShape(meaning, (Evaluation(sources, targets),), 32, **shape))  # type: ignore[arg-type]
   made.make(*(PLACES[parameter] for parameter in made.parameters))(wave)
   return wave
 
@@ -63,8 +63,8 @@ def scalar(meaning: str, s0: int = 0, s1: int = 0, old: int = 0, scc: int = 0, e
   for place, value in ((0, old), (2, s0), (4, s1)): wave.s[place], wave.s[place + 1] = value & 0xffffffff, value >> 32
   wave.scc = scc
   wave.set_exec(exec_mask)
-  forms = (("S0", Form("s")), ("S1", Form("s")), ("D", Form("s")), ("K", Form("k")))
-  made = compiled(Shape(meaning, (Pass(forms, (("D", Target("s")),)),), 0))
+  forms = (("S0", OperandForm("s")), ("S1", OperandForm("s")), ("D", OperandForm("s")), ("K", OperandForm("k")))
+  made = compiled(InstructionShape(meaning, (Evaluation(forms, (("D", ResultForm("s")),)),), 0))
   made.make(*(constant_argument(p, literal) if p.startswith("K_") else PLACES[p] for p in made.parameters))(wave)
   return wave
 

@@ -12,9 +12,9 @@ from tinyhw.autogen.amd import gc, hsa
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.autogen.amd import pm4, sdma
 from tinyhw.drivers.linux.files import MAP_FIXED, MAP_SHARED, READ_WRITE, map_memory
-from tinyhw.emulator.amd.card.computer import Computer
+from tinyhw.emulator.amd.card.computer import GpuHost
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
-from tinyhw.emulator.memory.memory import Memory
+from tinyhw.emulator.memory.memory import MemoryInterface
 
 PAGE = 4096
 VRAM, GTT, PUBLIC = (kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM, kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT,
@@ -58,7 +58,7 @@ class Program:
   """A process that uses GPU `index` of a computer. beside: another process of the same computer."""
   def __init__(self, card: str = "gfx1100", count: int = 1, index: int = 0, beside: Program | None = None,
                **options: Any):
-    self.computer = Computer(card, [card] * count, **options) if beside is None else beside.computer.process()
+    self.computer = GpuHost(card, [card] * count, **options) if beside is None else beside.computer.process()
     self.gpu = self.computer.gpus[index]
     self.kfd = self.computer.open("/dev/kfd", 2)
     self.drm = self.computer.open(f"/dev/dri/renderD{self.gpu.minor}", 2)
@@ -226,11 +226,12 @@ class Program:
                                                 event_index=pm4.EVENT_INDEX_PARTIAL_FLUSH)
     return words
 
-Kernel = Callable[[Memory, DispatchRegisters, tuple[int, int, int]], Iterator[None]]
+Kernel = Callable[[MemoryInterface, DispatchRegisters, tuple[int, int, int]], Iterator[None]]
 
 class FunctionWorkgroup:
   """A workgroup that is a Python generator: each of its steps is an instruction."""
-  def __init__(self, kernel: Kernel, registers: DispatchRegisters, group: tuple[int, int, int], memory: Memory):
+  def __init__(self, kernel: Kernel, registers: DispatchRegisters, group: tuple[int, int, int],
+               memory: MemoryInterface):
     self.running, self.decoder = kernel(memory, registers, group), None
 
   def step(self, budget: int) -> int:
@@ -238,9 +239,10 @@ class FunctionWorkgroup:
       if next(self.running, self) is self: return 2
     return 0
 
-def kernels(computer: Computer, functions: dict[int, Kernel]) -> None:
+def kernels(computer: GpuHost, functions: dict[int, Kernel]) -> None:
   """Have the computer run functions in place of the code at these addresses."""
-  def make(arch: str, reader: Any, registers: DispatchRegisters, group: tuple[int, int, int], memory: Memory, lds: int,
+  def make(arch: str, reader: Any, registers: DispatchRegisters, group: tuple[int, int, int], memory: MemoryInterface,
+           lds: int,
            seed: int,
            wave_base: int = 0, decoder: Any = None) -> FunctionWorkgroup:
     return FunctionWorkgroup(functions[registers.code], registers, group, memory)
@@ -252,7 +254,7 @@ def split(address: int) -> list[int]:
   """The two words of an address."""
   return [address & 0xFFFFFFFF, address >> 32]
 
-def add_one(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+def add_one(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
   """A kernel that adds one to the word of each workgroup. User data: the address of the words."""
   place = (registers.user_data[0] | registers.user_data[1] << 32) + 4 * group[0]
   yield
@@ -261,6 +263,6 @@ def add_one(memory: Memory, registers: DispatchRegisters, group: Group) -> Itera
   memory.store(place, (word + 1).to_bytes(4, "little"))
   yield
 
-def nothing(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+def nothing(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
   """A kernel that does nothing."""
   yield

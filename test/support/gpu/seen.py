@@ -18,8 +18,8 @@ from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.gpu.device import GpuDevice
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
-from tinyhw.emulator.nvidia.card.computer import Computer
-from tinyhw.emulator.nvidia.card.engines import Processor
+from tinyhw.emulator.nvidia.card.computer import GpuHost
+from tinyhw.emulator.nvidia.card.engines import ChannelProcessor
 from tinyhw.machine.ir.code import Code
 
 KINDS = ("gfx1100", "gfx1200", "gfx942", "gfx950", "sm_80", "sm_89", "sm_90")
@@ -50,14 +50,14 @@ class SeenAMD(Seen):
     self.box.dispatches.clear()
 
 class SeenNV(Seen):
-  def __init__(self, computer: Computer, kind: str, patch: pytest.MonkeyPatch):
+  def __init__(self, computer: GpuHost, kind: str, patch: pytest.MonkeyPatch):
     self.kind, self.note, self.found = kind, nvidia_box.Note(computer), list[str]()
-    compute = Processor._compute
-    def noted(processor: Processor, name: str, fields: dict[str, Any], state: dict[int, int]) -> bool:
+    compute = ChannelProcessor._compute
+    def noted(processor: ChannelProcessor, name: str, fields: dict[str, Any], state: dict[int, int]) -> bool:
       done = compute(processor, name, fields, state)
       if done: self.found.append(name)
       return done
-    patch.setattr(Processor, "_compute", noted)
+    patch.setattr(ChannelProcessor, "_compute", noted)
   def code(self, **fields: Any) -> Code: return nvidia_box.code(self.kind, **fields)
   def launched(self, arguments: int = 2) -> list[tuple[int, list[int]]]:
     return [(grid.blocks, [nvidia_box.argument(grid, i) for i in range(arguments)]) for grid in self.note.launches]
@@ -71,7 +71,7 @@ def seeing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], tuple[Se
   """seen("sm_90") -> (what it is told, the device). Devices are closed afterwards, and nothing may be left."""
   undo: list[Callable[[], None]] = []
   def make(kind: str) -> tuple[Seen, GpuDevice]:
-    computer: Any = Computer(kind, [kind]) if kind.startswith("sm_") else amd_box.AMDBox(kind)
+    computer: Any = GpuHost(kind, [kind]) if kind.startswith("sm_") else amd_box.AMDBox(kind)
     monkeypatch.setattr(files, "COMPUTER", computer)
     driver: Any = nvidia if kind.startswith("sm_") else amd
     device: GpuDevice = driver.open(0, lambda name: None)

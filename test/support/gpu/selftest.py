@@ -43,8 +43,8 @@ class Vendor(NamedTuple):
   first: tuple[str, ...]
 
 VENDORS = {
-  "AMD": Vendor("AMD", "gfx1100", amd_computer.Computer, amd.AMDSession, kfd.forget, amd.SYSTEM, ("topology", "nodes")),
-  "NV": Vendor("NV", "sm_90", nvidia_computer.Computer, nvidia.NVSession, rm.forget, nvidia.SYSTEM,
+  "AMD": Vendor("AMD", "gfx1100", amd_computer.GpuHost, amd.AMDSession, kfd.forget, amd.SYSTEM, ("topology", "nodes")),
+  "NV": Vendor("NV", "sm_90", nvidia_computer.GpuHost, nvidia.NVSession, rm.forget, nvidia.SYSTEM,
                ("driver", "cards", "objects")),
 }
 

@@ -11,7 +11,7 @@ from nvidia.warps import block_of, give, words
 from tinyhw import Context
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.native import translate
-from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock
 from tinyhw.emulator.nvidia.execute.state import LANES, Warp
 
 REGISTERS = 24
@@ -27,7 +27,7 @@ def hot(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(translate, "HOT", 1)
   translate._kept.clear()
 
-def fill(block: Block, seed: int, hidden: Sequence[int] = ()) -> None:
+def fill(block: ThreadBlock, seed: int, hidden: Sequence[int] = ()) -> None:
   """Values that show mistakes in all registers and predicates; nothing has written the hidden registers."""
   source = random.Random(seed)
   for warp in block.warps:
@@ -40,7 +40,7 @@ def fill(block: Block, seed: int, hidden: Sequence[int] = ()) -> None:
                                          index] = source.choice((source.getrandbits(32), 0, 0xffffffff)), 0xffffffff
     for index in range(8): warp.uniform[index], warp.known["UR", index] = source.choice(NUMBERS), 0xffffffff
 
-Outcome = tuple[Block, bytearray, str]
+Outcome = tuple[ThreadBlock, bytearray, str]
 
 def run_both(code: bytes, seed: int, content: bytes = b"", hidden: Sequence[int] = (), **given: Any) -> list[Outcome]:
   """(block, memory, error) step by step and translated."""

@@ -4,10 +4,10 @@ import dataclasses
 from typing import Any
 
 from tinyhw.drivers.nvidia.device import NVDevice
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 from tinyhw.emulator.nvidia.card.grid import Grid
 from tinyhw.emulator.nvidia.card.port import Port
-from tinyhw.emulator.nvidia.chips import CHIPS, Chip
+from tinyhw.emulator.nvidia.chips import CHIPS, ChipParameters
 from tinyhw.machine.ir.code import Code
 
 KINDS = tuple(CHIPS)
@@ -23,7 +23,7 @@ class Note:
 
   Each block reads the first instruction, and stores 4 bytes to its first argument when that is a buffer.
   """
-  def __init__(self, computer: Computer, stores: bool = False):
+  def __init__(self, computer: GpuHost, stores: bool = False):
     self.launches: list[Grid] = []
     self.stores = stores
     computer.engines.make_block = self.make
@@ -46,8 +46,8 @@ def argument(grid: Grid, index: int) -> int:
   start = {8: 0x160, 9: 0x210, 10: 0x380}[grid.chip.generation] + 8 * index
   return int.from_bytes(grid.bank[start:start + 8], "little", signed=True)
 
-def small(name: str, **fields: Any) -> Chip:
+def small(name: str, **fields: Any) -> ChipParameters:
   """A chip with something changed."""
   return dataclasses.replace(CHIPS[name], **fields)
 
-Opened = tuple[Computer, NVDevice]
+Opened = tuple[GpuHost, NVDevice]

@@ -9,7 +9,7 @@ from tinyhw.config import Context
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Opened]]:
@@ -17,7 +17,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Opened]]:
   made: list[Opened] = []
   def make(kind: str = "sm_90", **arguments: Any) -> Opened:
     name, _, count = kind.partition("x")
-    computer = Computer(kind, [name] * int(count or 1), **arguments)
+    computer = GpuHost(kind, [name] * int(count or 1), **arguments)
     monkeypatch.setattr(files, "COMPUTER", computer)
     device = nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
     made.append((computer, device))

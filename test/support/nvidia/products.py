@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from nvidia.warps import MEMORY, block_of, scheduled
-from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock
 
 BYTES = 16384      # of shared memory, which global memory at MEMORY is copied to
 SECOND = 8192      # where the second factor begins
@@ -72,7 +72,7 @@ def tiles(first: Tile, second: Tile) -> list[str]:
   """Have the descriptors in UR8 to UR11."""
   return [f"UMOV UR{8 + k}, {word:#x}" for k, word in enumerate((*first.words, *second.words))]
 
-def program(lines: Sequence[str], memory: bytes, threads: int = THREADS, seed: int = 0, **given: object) -> Block:
+def program(lines: Sequence[str], memory: bytes, threads: int = THREADS, seed: int = 0, **given: object) -> ThreadBlock:
   """A block that is about to execute scheduled lines. memory: global memory at MEMORY, whose address is in R4 and
   R5."""
   registers = {4: [MEMORY & 0xffffffff], 5: [MEMORY >> 32]}

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tinyhw.emulator.memory.memory import FlatMemory
-from tinyhw.emulator.nvidia.execute.block import Block
-from tinyhw.emulator.nvidia.execute.launch import Launch
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
 from tinyhw.emulator.nvidia.execute.state import ALL, LANES, Warp
 from tinyhw.isa.sass.asm.encode import BYTES, encode
 from tinyhw.isa.sass.asm.syntax import parse
@@ -53,13 +53,14 @@ def block_of(code: bytes, arch: str = "sm_90", registers: Mapping[int, Sequence[
              content: bytearray | None = None,
              threads: int = LANES, shared: int = 0, local: int = 0, constants: bytes = b"", count: int = 64,
              barriers: int = 1, seed: int = 0,
-             predicates: Mapping[int, int] | None = None) -> Block:
+             predicates: Mapping[int, int] | None = None) -> ThreadBlock:
   """A block that is about to execute code; R of all warps hold these words of the lanes. content: global memory at
   MEMORY."""
   memory = FlatMemory()
   memory.add(ORIGIN, bytearray(code))
   if content is not None: memory.add(MEMORY, content)
-  block = Block(Launch("text", arch, ORIGIN, count, constants, threads, 1, shared, local, barriers), 0, memory, seed)
+  block = ThreadBlock(LaunchParameters("text", arch, ORIGIN, count, constants, threads, 1, shared, local, barriers), 0,
+                      memory, seed)
   for warp in block.warps:
     for index, words in (registers or {}).items(): give(warp, index, words)
     for index, mask in (predicates or {}).items(): warp.predicates[index], warp.known["P", index] = mask, ALL

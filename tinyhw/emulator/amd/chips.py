@@ -10,7 +10,7 @@ PAGE = 4096
 VRAM_BYTES = 4 << 30  # of every virtual card: real ones have more than most computers that emulate them
 
 @dataclass(frozen=True)
-class Chip:
+class ChipParameters:
   """A card. cus, engines (shader engines) and arrays (shader arrays of an engine) are those of one XCC.
 
   - generation: of registers and of instruction formats; packets and copies: of PM4 and SDMA packets.
@@ -72,23 +72,28 @@ def _pages(size: int) -> int: return (size + PAGE - 1) & -PAGE
 EOP_BYTES = 4096  # of the end-of-pipe buffer, on all of them
 
 CHIPS = {chip.name: chip for chip in (
-  Chip("gfx1100", "AMD Radeon RX 7900 XTX", 110000, 11, 10, 6, 0x744C, xccs=1, cus=96, engines=6, arrays=2, simds=2,
+  ChipParameters("gfx1100", "AMD Radeon RX 7900 XTX", 110000, 11, 10, 6, 0x744C, xccs=1, cus=96, engines=6, arrays=2,
+                 simds=2,
        waves=16, wave_size=32,
        vgprs=1536, vgpr_bytes=0x60000, gc=(11, 0, 0), sdma=(6, 0, 0), nbif=(4, 3, 0), clock_mhz=2482, sdma_engines=2,
        l2_kib=6144,
        first_level=True),
-  Chip("gfx1200", "AMD Radeon RX 9060 XT", 120000, 12, 10, 7, 0x7590, xccs=1, cus=32, engines=2, arrays=2, simds=2,
+  ChipParameters("gfx1200", "AMD Radeon RX 9060 XT", 120000, 12, 10, 7, 0x7590, xccs=1, cus=32, engines=2, arrays=2,
+                 simds=2,
        waves=16, wave_size=32,
        vgprs=1536, vgpr_bytes=0x60000, gc=(12, 0, 0), sdma=(7, 0, 0), nbif=(6, 3, 1), clock_mhz=3130, sdma_engines=2),
-  Chip("gfx1201", "AMD Radeon RX 9070 XT", 120001, 12, 10, 7, 0x7550, xccs=1, cus=64, engines=4, arrays=2, simds=2,
+  ChipParameters("gfx1201", "AMD Radeon RX 9070 XT", 120001, 12, 10, 7, 0x7550, xccs=1, cus=64, engines=4, arrays=2,
+                 simds=2,
        waves=16, wave_size=32,
        vgprs=1536, vgpr_bytes=0x60000, gc=(12, 0, 1), sdma=(7, 0, 1), nbif=(6, 3, 1), clock_mhz=2970, sdma_engines=2),
-  Chip("gfx942", "AMD Instinct MI300X", 90402, 9, 9, 4, 0x74A1, xccs=8, cus=38, engines=4, arrays=1, simds=4, waves=8,
+  ChipParameters("gfx942", "AMD Instinct MI300X", 90402, 9, 9, 4, 0x74A1, xccs=8, cus=38, engines=4, arrays=1, simds=4,
+                 waves=8,
        wave_size=64,
        vgprs=512, vgpr_bytes=0x80000, gc=(9, 4, 3), sdma=(4, 4, 2), nbif=(7, 9, 0), clock_mhz=2100, sdma_engines=2,
        xgmi_engines=14),
   # guess: LDS_SIZE counts 512 bytes here too; registers and packets are those of GC 9.4.3
-  Chip("gfx950", "AMD Instinct MI355X", 90500, 9, 9, 4, 0x75A3, xccs=8, cus=32, engines=4, arrays=1, simds=4, waves=8,
+  ChipParameters("gfx950", "AMD Instinct MI355X", 90500, 9, 9, 4, 0x75A3, xccs=8, cus=32, engines=4, arrays=1, simds=4,
+                 waves=8,
        wave_size=64,
        vgprs=512, vgpr_bytes=0x80000, gc=(9, 5, 0), sdma=(4, 4, 5), nbif=(7, 9, 1), clock_mhz=2400, sdma_engines=2,
        xgmi_engines=14, lds_kib=160),

@@ -13,13 +13,13 @@ from tinyhw.emulator.amd.card.registers import DispatchRegisters
 from tinyhw.emulator.amd.chips import CHIPS
 from tinyhw.emulator.amd.execute.wave import Workgroup
 from tinyhw.emulator.amd.view import changes, place, show
-from tinyhw.emulator.command import Machine, Option, Request, label_of
+from tinyhw.emulator.command import Machine, Option, RunOptions, label_of
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.errors import ArgumentError
 from tinyhw.isa.amd.asm.syntax import assemble
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.decoded import Step
+  from tinyhw.emulator.amd.execute.decoded import DecodedInstruction
   from tinyhw.emulator.amd.execute.state import Wave
 
 CODE, ARGUMENTS, SCRATCH = 0x10000, 0x20000, 0x40000000
@@ -41,7 +41,7 @@ class AmdMachine(Machine):
             else (256, 1, 256),
             "scratch": (0, 0, MOST_SCRATCH)}
 
-  def __init__(self, asked: Request):
+  def __init__(self, asked: RunOptions):
     self.asked, self.cdna, self.vgprs = asked, is_cdna(asked.arch), asked.numbers["vgprs"]
     self.lanes = asked.numbers["wave"] or (64 if self.cdna else 32)
     self.accumulator = self.vgprs // 2 if self.cdna else None   # the first accumulation register, among those of a lane
@@ -89,7 +89,7 @@ class AmdMachine(Machine):
 
   def show(self, wave: Wave) -> list[str]: return [line for shown in self.shown for line in show(wave, shown)]
 
-  def changes(self, wave: Wave, step: Step) -> str: return changes(wave, step)
+  def changes(self, wave: Wave, step: DecodedInstruction) -> str: return changes(wave, step)
 
 def is_branch(line: str) -> bool: return line.startswith(("s_branch", "s_cbranch"))
 

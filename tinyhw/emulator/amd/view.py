@@ -13,31 +13,31 @@ from tinyhw.isa.amd.table import regs
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.decoded import Step
+  from tinyhw.emulator.amd.execute.decoded import DecodedInstruction
   from tinyhw.emulator.amd.execute.state import Wave
 
 _PLACE = re.compile(r"(?:([vas])(\d+)|([vas])\[(\d+):(\d+)\]|(vcc|exec|m0|scc))(?::(\w+))?$")
 _NAMED = {"vcc": regs.VCC, "exec": regs.EXEC, "m0": regs.M0}
 
-class Place(NamedTuple):
+class ShownRegisters(NamedTuple):
   """Registers to show. `file` is v, a, s, or a name. The others are the first register, the count, and the type."""
   file: str
   first: int
   units: int
   form: str
 
-def place(text: str) -> Place:
+def place(text: str) -> ShownRegisters:
   """Parse the name of registers. Raises ArgumentError."""
   found = _PLACE.match(text)
   form = found[7] or "x32" if found else ""
   if found is None or form not in FORMATS:
     raise ArgumentError(f"{text} is no register to show; v4, v4:f32, s2, s[2:3], vcc, exec, m0 and scc are, with "
                         f"{', '.join(FORMATS)} as types")
-  if found[6]: return Place(found[6], _NAMED.get(found[6], 0), 1, form)
+  if found[6]: return ShownRegisters(found[6], _NAMED.get(found[6], 0), 1, form)
   first = int(found[2] or found[4])
-  return Place(found[1] or found[3], first, int(found[5]) - first + 1 if found[5] else 1, form)
+  return ShownRegisters(found[1] or found[3], first, int(found[5]) - first + 1 if found[5] else 1, form)
 
-def show(wave: Wave, what: Place) -> list[str]:
+def show(wave: Wave, what: ShownRegisters) -> list[str]:
   """Return lines with the registers. A lane that was never written is -. An inactive lane is in parentheses."""
   if what.file == "scc": return [f"scc = {wave.scc}" if wave.strict.scalars >> SCC & 1 else "scc = -"]
   if what.file in ("v", "a"):
@@ -61,7 +61,7 @@ def cell(wave: Wave, row: int, lane: int, form: str) -> str:
   text = FORMATS[form](wave.u[row][lane]) if wave.strict.vectors.get(row, 0) >> lane & 1 else "-"
   return text if wave.exec >> lane & 1 else f"({text})"
 
-def changes(wave: Wave, step: Step) -> str:
+def changes(wave: Wave, step: DecodedInstruction) -> str:
   """Return one line: the scalar registers that an instruction has just written, and the first active lanes of vector
   registers."""
   floating = any(spec.type is not None and spec.type.floating and spec.name == "vdst"

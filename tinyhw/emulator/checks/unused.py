@@ -15,7 +15,7 @@ from tinyhw.named_tuple import NamedTuple
 Register = tuple[str, int]  # bank and index
 SHOWN = 4
 
-class Node(NamedTuple):
+class InstructionNode(NamedTuple):
   """An instruction of the code. next: offsets of its possible successors. parts: after it, other lanes may be active.
   results: a set of registers for each operation of the instruction. A read of one register of a set makes it used."""
   text: str
@@ -25,13 +25,13 @@ class Node(NamedTuple):
   parts: bool
   next: tuple[int, ...]
 
-def unused(nodes: dict[int, Node], scalar: frozenset[str]) -> tuple[tuple[int, str], ...]:
+def unused(nodes: dict[int, InstructionNode], scalar: frozenset[str]) -> tuple[tuple[int, str], ...]:
   """Return (offset, text) of the instructions with unused results. scalar: register banks that have no lanes."""
   def needless(at: int, results: frozenset[Register]) -> bool:
     return bool(results) and not any(is_read(nodes, at, r, scalar) for r in results)
   return tuple((at, made.text) for at, made in nodes.items() if any(needless(at, results) for results in made.results))
 
-def is_read(nodes: dict[int, Node], start: int, register: Register, scalar: frozenset[str]) -> bool:
+def is_read(nodes: dict[int, InstructionNode], start: int, register: Register, scalar: frozenset[str]) -> bool:
   """Return whether a path leads from the write of a register to a read of it."""
   seen: set[tuple[int, bool]] = set()
   work = [(at, False) for at in nodes[start].next]

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.errors import DataRace, MissingWait, OutOfBounds, UninitialisedRead
-from tinyhw.emulator.memory.windows import Local
+from tinyhw.emulator.memory.windows import LocalWindow
 from tinyhw.named_tuple import NamedTuple
 
 READ, WRITE, ATOMIC = 0, 1, 2
@@ -23,7 +23,7 @@ SEVERAL = 255
 
 Access = tuple[int, int, int]  # address, size, kind
 
-class Words(NamedTuple):
+class VendorTerms(NamedTuple):
   """The vendor's words for the memory, for lanes that execute together, and for all waves that share the memory. more:
   says how to get more of it; apart: says how to order the accesses of two waves."""
   memory: str = "LDS"
@@ -32,21 +32,21 @@ class Words(NamedTuple):
   more: str = "raise LDS_SIZE"
   apart: str = "put a barrier between them, with a wait for LDS operations before it"
 
-AMD = Words()
+AMD = VendorTerms()
 
 class LocalMemory:
   """`size` bytes, garbage at first. Addresses are offsets. `wave` is the number of the wave that accesses, 0 to 253."""
-  def __init__(self, size: int, source: random.Random, words: Words = AMD):
+  def __init__(self, size: int, source: random.Random, words: VendorTerms = AMD):
     self.size, self.words = size, words
     self.data = bytearray(source.randbytes(size))
     self.written = bytearray(size)
     self.owners = tuple(bytearray(size) for _ in WHAT)
     self.coming = bytearray(size)  # bytes that asynchronous copies will write
 
-  def reach(self, wave: int) -> Local:
+  def reach(self, wave: int) -> LocalWindow:
     """Return the LDS for translated code of a wave."""
     places = [address_of(memory) for memory in (self.data, self.written, *self.owners, self.coming)]
-    return Local(places, self.size, wave + 1)
+    return LocalWindow(places, self.size, wave + 1)
 
   def load(self, wave: int, address: int, size: int) -> bytes:
     """Return bytes. Some wave must have written them."""

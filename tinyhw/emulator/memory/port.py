@@ -12,13 +12,13 @@ from tinyhw.emulator.checks.order import Agent
 from tinyhw.emulator.checks.races import Races
 from tinyhw.emulator.errors import OutOfBounds, PageFault, UninitialisedRead
 from tinyhw.emulator.memory.cache import CHUNK, LINE, Coherence, ReadCache, WriteBuffer
-from tinyhw.emulator.memory.memory import ENGINE, SCALAR, VECTOR, Kind, Scope, Unit
+from tinyhw.emulator.memory.memory import ENGINE, SCALAR, VECTOR, AccessKind, Scope, AccessUnit
 from tinyhw.emulator.memory.pages import PageTable, Range
 from tinyhw.emulator.memory.physical import FOREIGN
-from tinyhw.emulator.memory.windows import Window, Windows
+from tinyhw.emulator.memory.windows import MemoryWindow, Windows
 
 class Port:
-  """Memory as one agent sees it: implements memory.Memory. who: for messages; it may change during use.
+  """Memory as one agent sees it: implements memory.MemoryInterface. who: for messages; it may change during use.
 
   races, mark: the Races of the workgroup's dispatch, and the mark of the workgroup in it. agent: the agent of an
   engine. It learns from the words that are read here, and publishes with the words that are written. The range of the
@@ -29,7 +29,7 @@ class Port:
     self.races: Races | None = None
     self.agent: Agent | None = None
     self.mark = 0
-    self._chains: dict[tuple[Kind, bool], tuple[ReadCache, ...]] = {}
+    self._chains: dict[tuple[AccessKind, bool], tuple[ReadCache, ...]] = {}
     self._last: Range | None = None
     self._at = 0
     self._changes = -1
@@ -38,7 +38,7 @@ class Port:
 
   # **** defined by a family ****
 
-  def _chain(self, kind: Kind, uncached: bool) -> tuple[ReadCache, ...]:
+  def _chain(self, kind: AccessKind, uncached: bool) -> tuple[ReadCache, ...]:
     """Return the caches of a read, nearest first."""
     raise NotImplementedError
 
@@ -46,7 +46,7 @@ class Port:
     """Return the buffer where this agent's writes may wait. The agent sees them."""
     return None
 
-  def _way_of_writes(self, kind: Kind, uncached: bool) -> tuple[WriteBuffer | None, tuple[ReadCache, ...]]:
+  def _way_of_writes(self, kind: AccessKind, uncached: bool) -> tuple[WriteBuffer | None, tuple[ReadCache, ...]]:
     """Return the buffer where a write waits, and the caches that it passes."""
     return None, ()
 
@@ -65,15 +65,15 @@ class Port:
       self._changes = self.table.changes
     return entry
 
-  def _caches(self, kind: Kind, uncached: bool) -> tuple[ReadCache, ...]:
+  def _caches(self, kind: AccessKind, uncached: bool) -> tuple[ReadCache, ...]:
     found = self._chains.get((kind, uncached))
     if found is None: found = self._chains[kind, uncached] = self._chain(kind, uncached)
     return found
 
-  # **** memory.Memory ****
+  # **** memory.MemoryInterface ****
 
-  def load(self, address: int, size: int, kind: Kind = VECTOR) -> bytes:
-    entry = self._find(address, execute=kind.unit == Unit.INSTRUCTION)
+  def load(self, address: int, size: int, kind: AccessKind = VECTOR) -> bytes:
+    entry = self._find(address, execute=kind.unit == AccessUnit.INSTRUCTION)
     if address + size > entry.end:
       inside = entry.end - address
       return self.load(address, inside, kind) + self.load(entry.end, size - inside, kind)
@@ -111,17 +111,18 @@ class Port:
     raise OutOfBounds(f"{self.who} {verb} {size} bytes at {entry.start + offset:#x}, and no buffer has {address:#x}: " +
                       (" and ".join(near) or "there is none near it"), address)
 
-  def _check(self, coherence: Coherence, entry: Range, offset: int, size: int, kind: Kind) -> None:
+  def _check(self, coherence: Coherence, entry: Range, offset: int, size: int, kind: AccessKind) -> None:
     if entry.frames.outlined: self._within(entry, offset, size, "reads")
     if not entry.frames.is_written(entry.offset + offset, size):
       raise UninitialisedRead(f"{self.who} reads {size} bytes at {entry.start + offset:#x} (in {entry!r}) that "
                               f"nothing has written")
     coherence.read(entry, offset, size, self._caches(kind, entry.uncached), self._buffer(), self.who)
     if self.agent is not None: self.agent.observe(entry.frames.physical + entry.offset + offset, size)
-    if self.races is not None and kind.scope < Scope.DEVICE and kind.unit != Unit.INSTRUCTION and not kind.private:
+    if (self.races is not None and kind.scope < Scope.DEVICE and kind.unit != AccessUnit.INSTRUCTION
+        and not kind.private):
       self.races.read(entry, offset, size, self.mark, self.who)
 
-  def store(self, address: int, data: bytes, kind: Kind = VECTOR, more: int = 0) -> None:
+  def store(self, address: int, data: bytes, kind: AccessKind = VECTOR, more: int = 0) -> None:
     """Write bytes. more: ended tasks that an engine's word stands for, in addition to those that the engine knows
     (order.py).
     """
@@ -139,28 +140,28 @@ class Port:
     if self.coherence is None: entry.view[offset:offset + size] = data
     else: self._write(self.coherence, entry, offset, data, kind)
 
-  def _write(self, coherence: Coherence, entry: Range, offset: int, data: bytes, kind: Kind) -> None:
+  def _write(self, coherence: Coherence, entry: Range, offset: int, data: bytes, kind: AccessKind) -> None:
     buffer, updated = self._way_of_writes(kind, entry.uncached)
     if self.races is not None and self._is_of_lanes() and kind.scope < Scope.DEVICE and not kind.private:
       self.races.write(entry, offset, data, self.mark, self.who)
     coherence.write(entry, offset, data, buffer, updated, self.who)
 
-  def atomic(self, address: int, size: int, update: Callable[[int], int], kind: Kind = VECTOR) -> int:
+  def atomic(self, address: int, size: int, update: Callable[[int], int], kind: AccessKind = VECTOR) -> int:
     entry = self._find(address, write=True)
     offset = address - entry.start
     agent, self.agent = self.agent, None
     try:
       if self.coherence is not None:
-        self._check(self.coherence, entry, offset, size, Kind(kind.unit, max(kind.scope, Scope.DEVICE)))
+        self._check(self.coherence, entry, offset, size, AccessKind(kind.unit, max(kind.scope, Scope.DEVICE)))
       old = int.from_bytes(entry.view[offset:offset + size], "little")
       new = (update(old) & ((1 << size * 8) - 1)).to_bytes(size, "little")
       if self.races is not None: self.races.write(entry, offset, new, self.mark, self.who, atomic=True)
-      self.store(address, new, Kind(kind.unit, max(kind.scope, Scope.DEVICE)))
+      self.store(address, new, AccessKind(kind.unit, max(kind.scope, Scope.DEVICE)))
     finally: self.agent = agent
     if agent is not None: agent.publish(entry.frames.physical + entry.offset + offset, size, keep=True)
     return old
 
-  def gather(self, addresses: Sequence[int], size: int, kind: Kind = VECTOR) -> list[bytes]:
+  def gather(self, addresses: Sequence[int], size: int, kind: AccessKind = VECTOR) -> list[bytes]:
     first, count = addresses[0] if addresses else 0, len(addresses)
     if count > 1 and addresses[-1] == first + (count - 1) * size and all(a == first + i * size
                                                                          for i, a in enumerate(addresses)):
@@ -168,7 +169,7 @@ class Port:
       return [whole[i:i + size] for i in range(0, count * size, size)]
     return [self.load(address, size, kind) for address in addresses]
 
-  def scatter(self, addresses: Sequence[int], data: Sequence[bytes], kind: Kind = VECTOR) -> None:
+  def scatter(self, addresses: Sequence[int], data: Sequence[bytes], kind: AccessKind = VECTOR) -> None:
     first, count = addresses[0] if addresses else 0, len(addresses)
     size = len(data[0]) if data else 0
     if count > 1 and addresses[-1] == first + (count - 1) * size and all(a == first + i * size
@@ -189,7 +190,7 @@ class Port:
     leave such pages out."""
     return 0 if self.races is None or not self.races.rivals else self.races.changes()
 
-  def open_window(self, address: int, kind: Kind, write: bool) -> bool:
+  def open_window(self, address: int, kind: AccessKind, write: bool) -> bool:
     table = self._windows.get(kind)
     if table is None or write and self.coherence is not None or self._windows_changes != (self.table.changes,
                                                                                           self._rivals()):
@@ -198,13 +199,13 @@ class Port:
     except PageFault: return False
     start, written = entry.start, entry.frames.written
     shadow = 0 if written is None else address_of(written) + entry.offset - start
-    window = Window(start, entry.end, address_of(entry.view) - start, 0, shadow, int(entry.writable))
+    window = MemoryWindow(start, entry.end, address_of(entry.view) - start, 0, shadow, int(entry.writable))
     if self.coherence is None: return table.add(window)
     if not self._is_of_lanes() or entry.frames.physical >= FOREIGN or self.coherence.host_is_ahead(): return False
     found = self._watched(window._replace(written=shadow), entry, kind, self.coherence)
     return found is not None and table.add(found)
 
-  def _watched(self, window: Window, entry: Range, kind: Kind, coherence: Coherence) -> Window | None:
+  def _watched(self, window: MemoryWindow, entry: Range, kind: AccessKind, coherence: Coherence) -> MemoryWindow | None:
     """Return a window with all checks, in the chunk of the last access. It leaves out the pages that rivals have
     written. Return None if a rival has written the page of the access."""
     moved = entry.frames.physical + entry.offset - entry.start  # from addresses to physical ones

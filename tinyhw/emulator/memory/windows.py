@@ -4,7 +4,7 @@ bytes that each access must check.
 Translated code (native/threaded.py) does plain accesses itself. A vector or scalar load is plain if its bytes fulfil
 all of these:
 
-- They lie in a `Window`. A table (`Windows`) has a few windows.
+- They lie in a `MemoryWindow`. A table (`Windows`) has a few windows.
 - They were written: `written` has a byte for each, 1 or 0.
 - The caches have them as memory does. `held` has a byte for each line of a cache: 1 as it is in memory, 2 an older
   copy, 0 absent. A line that is absent in the nearest cache (held0) is filled from the next ones (held1, held2). It is
@@ -16,8 +16,8 @@ A store is plain where nothing of this needs a check, as in memory without stric
 written. An access that is not plain leaves the loop before anything has changed. Python then adds a window
 (memory.WindowedMemory.open_window), or executes the instruction with all checks and their messages.
 
-The LDS of a workgroup is one `Local`, not a table. lds.py has its bytes, and 8-bit marks for each kind of access by the
-workgroup's waves.
+The LDS of a workgroup is one `LocalWindow`, not a table. lds.py has its bytes, and 8-bit marks for each kind of access
+by the workgroup's waves.
 
 Windows are arrays of 64-bit words whose addresses translated code knows. native/checks.py has the checks in assembly;
 native/access.py has loads and stores.
@@ -32,7 +32,7 @@ from tinyhw.named_tuple import NamedTuple
 
 MOST = 12   # windows of a table
 
-class Window(NamedTuple):
+class MemoryWindow(NamedTuple):
   """Addresses start..end, with the host addresses of their data and of the bytes to check.
 
   A pointer is the host address that device address 0 would have. Adding the device address (of lines: divided by LINE;
@@ -59,7 +59,7 @@ class Window(NamedTuple):
   writers: int = 0
   mark: int = 0
 
-WINDOW_BYTES = 8 * len(Window._fields)
+WINDOW_BYTES = 8 * len(MemoryWindow._fields)
 
 class Windows:
   """A table of windows. The word at its start is their number."""
@@ -68,13 +68,13 @@ class Windows:
     self.address = self.words.buffer_info()[0]
     self.count = self.next = 0
 
-  def add(self, window: Window) -> bool:
+  def add(self, window: MemoryWindow) -> bool:
     """Add a window, unless there is one with the same start. A full table drops the oldest window.
 
     Return whether it was added.
     """
-    if window.start in self.words[1:1 + self.count * len(Window._fields):len(Window._fields)]: return False
-    at = 1 + self.next % MOST * len(Window._fields)
+    if window.start in self.words[1:1 + self.count * len(MemoryWindow._fields):len(MemoryWindow._fields)]: return False
+    at = 1 + self.next % MOST * len(MemoryWindow._fields)
     self.words[at:at + len(window)] = array("q", [n - (1 << 64) if n >= 1 << 63 else n for n in window])
     self.next += 1
     self.words[0] = self.count = min(self.next, MOST)
@@ -90,7 +90,7 @@ NOTES = 64                        # number of last accesses that are kept
 NOTE_HEAD = 32                    # bytes: kind, size, number of lanes; after it the addresses of up to 64 lanes
 NOTE_BYTES = NOTE_HEAD + 4 * 64
 
-class Local:
+class LocalWindow:
   """The LDS of a workgroup as translated code of one wave reaches it.
 
   Host addresses, each of one byte for each byte of LDS: data; written; readers, writers and atomics (marks of waves
@@ -117,4 +117,4 @@ class Local:
                                                                        i % NOTES * NOTE_BYTES + NOTE_HEAD)]
     self.taken = number
 
-NOWHERE = Local((0,) * 6, 0, 0)
+NOWHERE = LocalWindow((0,) * 6, 0, 0)

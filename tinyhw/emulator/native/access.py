@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tinyhw.emulator.memory.lds import READ, WRITE
-from tinyhw.emulator.memory.windows import NOTE_BYTES, NOTE_HEAD, NOTES, Local
+from tinyhw.emulator.memory.windows import NOTE_BYTES, NOTE_HEAD, NOTES, LocalWindow
 from tinyhw.emulator.native import checks as window_checks
 from tinyhw.emulator.native.records import offsets
 
@@ -184,7 +184,7 @@ def text(context: Mapping[str, int], python: int) -> str:
     kind, size = "read" if name.startswith("load") else "write", int(next(c for c in name if c.isdigit()))
     words: dict[str, object] = {**context, **operands, "name": name, "probe": f"{kind}{size}", "step": size, "one": one}
     parts.append(_vector(words, WINDOWED, ""))
-    words |= {"name": f"local_{name}", "probe": f"local_{kind}{size}", "local": window_checks.at(Local.FIELDS),
+    words |= {"name": f"local_{name}", "probe": f"local_{kind}{size}", "local": window_checks.at(LocalWindow.FIELDS),
               "kind": READ if kind == "read" else WRITE, "LAST_NOTE": NOTES - 1, "NOTE_HEAD": NOTE_HEAD,
               "NOTE_BYTES": NOTE_BYTES}
     parts.append(_vector(words, REACHED, NOTE))

@@ -4,16 +4,16 @@ A probe checks one address: `probe_read4` of memory, `probe_local_write2` of the
 for writing 1, 2 and 4 bytes. Functions of native/access.py call them for each address of an instruction before they
 move anything. An access that is not plain leaves the loop for Python, through `.slow_probe`.
 
-In: rax, an address; rbx, the context; r15, the window that is tried first, or the Local. Out: rdx, the host address;
-r15, the window that contains it. rcx and rbp are lost. A probe sets marks at once, even if a later lane's access is not
-plain. Python then executes the instruction, which sets the same marks.
+In: rax, an address; rbx, the context; r15, the window that is tried first, or the LocalWindow. Out: rdx, the host
+address; r15, the window that contains it. rcx and rbp are lost. A probe sets marks at once, even if a later lane's
+access is not plain. Python then executes the instruction, which sets the same marks.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 
 from tinyhw.emulator.memory.cache import LINE
-from tinyhw.emulator.memory.windows import WINDOW_BYTES, Local, Window
+from tinyhw.emulator.memory.windows import WINDOW_BYTES, LocalWindow, MemoryWindow
 from tinyhw.named_tuple import NamedTuple
 
 class Size(NamedTuple):
@@ -33,7 +33,7 @@ LOCAL_SIZES = (Size(1, "byte", 0x01, "byte", "cl", "bpl"), Size(2, "word", 0x010
                Size(4, "dword", 0x01010101, "dword", "ecx", "ebp"))
 
 def at(fields: tuple[str, ...]) -> SimpleNamespace:
-  """Return the offsets of the words of a Window or a Local, in bytes, by name."""
+  """Return the offsets of the words of a MemoryWindow or a LocalWindow, in bytes, by name."""
   return SimpleNamespace(**{name: 8 * i for i, name in enumerate(fields)})
 
 # ***** memory *****
@@ -208,13 +208,13 @@ def text(context: Mapping[str, int]) -> str:
 def _probes(table: int) -> Iterator[str]:
   for size in SIZES:
     for kind, check in (("read", READ), ("write", WRITE + MARK)):
-      words = {**size._asdict(), "name": f"{kind}{size.bytes}", "window": at(Window._fields), "TABLE": table,
+      words = {**size._asdict(), "name": f"{kind}{size.bytes}", "window": at(MemoryWindow._fields), "TABLE": table,
                "WINDOW_BYTES": WINDOW_BYTES,
                "LAST_OF_LINE": LINE - 1, "last_start": LINE - size.bytes}
       yield PROBE.format_map({**words, "check": check.format_map(words)})
 
 def _local_probes() -> Iterator[str]:
-  local = at(Local.FIELDS)
+  local = at(LocalWindow.FIELDS)
   for size in LOCAL_SIZES:
     for kind, check in (("read", LOCAL_READ), ("write", LOCAL_WRITE)):
       words = {**size._asdict(), "name": f"local_{kind}{size.bytes}", "local": local}

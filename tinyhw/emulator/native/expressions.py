@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 
 from tinyhw.dtype import DType, dtypes
-from tinyhw.emulator.notation import TYPES, Node, Type
+from tinyhw.emulator.notation import TYPES, ExpressionNode, ValueType
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -33,14 +33,14 @@ class Expressions:
   host: Capabilities
   locals: dict[str, UOp]
 
-  def read(self, name: str, kind: Type) -> UOp:
+  def read(self, name: str, kind: ValueType) -> UOp:
     """Return an operand as a type, or one of the names without a type."""
     raise NotImplementedError
 
   def vector(self, kind: DType) -> DType: return kind if self.width == 1 else kind.vec(self.width)
   def constant(self, kind: DType, value: int | float | bool) -> UOp: return UOp.const(self.vector(kind), value)
 
-  def value(self, node: Node) -> UOp:
+  def value(self, node: ExpressionNode) -> UOp:
     """Return the value of a node. Raises Untranslatable."""
     if node.type.name not in HOST: raise Untranslatable
     host = HOST[node.type.name]
@@ -65,7 +65,7 @@ class Expressions:
   def ones(self, host: DType) -> UOp:
     return self.constant(host, -1 if host in (dtypes.int32, dtypes.int64) else (1 << 8 * host.itemsize) - 1)
 
-  def binary(self, node: Node, args: list[UOp]) -> UOp:
+  def binary(self, node: ExpressionNode, args: list[UOp]) -> UOp:
     kind = node.type
     if kind.kind == "b" or kind.name == "bf16": raise Untranslatable
     if node.op in ("<<", ">>"): return self.shifted(node, args[0], args[1])
@@ -80,7 +80,7 @@ class Expressions:
     lanes = [[UOp(Ops.GEP, x.dtype.scalar(), (x,), i) for x in (a, b)] for i in range(self.width)]
     return UOp(Ops.VECTORIZE, a.dtype, tuple([x.alu(op, y) for x, y in lanes]))
 
-  def shifted(self, node: Node, x: UOp, count: UOp) -> UOp:
+  def shifted(self, node: ExpressionNode, x: UOp, count: UOp) -> UOp:
     """Shift by a count. Its used bits are selected, so that its bound is known."""
     kind, host, most = node.type, HOST[node.type.name], self.most(node.args[1])
     if most is None or kind.kind == "f": raise Untranslatable
@@ -96,7 +96,7 @@ class Expressions:
     return beyond.where(self.alu(Ops.SHR, x, self.constant(host, bits - 1)) if keeps_sign else self.constant(host, 0),
                         moved)
 
-  def most(self, node: Node) -> int | None:
+  def most(self, node: ExpressionNode) -> int | None:
     """Return an upper bound of a number, where one is easy to see."""
     if node.op == "const" and isinstance(node.value, int): return node.value
     if node.op == "bits" and isinstance(node.value, tuple): return int((1 << node.value[0] - node.value[1] + 1) - 1)
@@ -105,7 +105,7 @@ class Expressions:
       return None if inner is None else inner << node.args[1].value
     return None
 
-  def wrapped(self, x: UOp, kind: Type) -> UOp:
+  def wrapped(self, x: UOp, kind: ValueType) -> UOp:
     """Wrap an integer to its type."""
     if kind.bits >= 32 or kind.kind not in "ui": return x
     if kind.kind == "u": return x.alu(Ops.AND, self.constant(dtypes.uint32, kind.high))
@@ -114,7 +114,7 @@ class Expressions:
 
   def opposite(self, truth: UOp) -> UOp: return truth.alu(Ops.XOR, UOp.const(truth.dtype, True))
 
-  def compare(self, sign: str, args: list[UOp], kind: Type) -> UOp:
+  def compare(self, sign: str, args: list[UOp], kind: ValueType) -> UOp:
     if kind.name == "bool": raise Untranslatable
     a, b = args
     if sign in ("==", "!="): return a.alu(Ops.CMPEQ if sign == "==" else Ops.CMPNE, b)
@@ -127,7 +127,7 @@ class Expressions:
     scalar = x.dtype.scalar()
     return x.bitcast(self.vector(UNSIGNED.get(scalar, scalar)))
 
-  def bits(self, node: Node) -> UOp:
+  def bits(self, node: ExpressionNode) -> UOp:
     assert isinstance(node.value, tuple), "bits have a pair"
     high, low = node.value
     if node.args[0].type.kind == "f": raise Untranslatable
@@ -138,7 +138,7 @@ class Expressions:
 
   # ***** conversions *****
 
-  def convert(self, node: Node) -> UOp:
+  def convert(self, node: ExpressionNode) -> UOp:
     source, target = node.args[0].type, node.type
     if source.name not in HOST: raise Untranslatable
     x = self.value(node.args[0])
@@ -157,7 +157,7 @@ class Expressions:
     same = {(4, True): dtypes.int32, (8, True): dtypes.int64, (4, False): dtypes.uint32, (8, False): dtypes.uint64}
     return x.cast(self.vector(same[host.itemsize, scalar in (dtypes.int32, dtypes.int64)])).bitcast(self.vector(host))
 
-  def to_float(self, x: UOp, source: Type, target: Type, most: int | None) -> UOp:
+  def to_float(self, x: UOp, source: ValueType, target: ValueType, most: int | None) -> UOp:
     if target.name == "bf16" or source.name == "f64" and target.name == "f16": raise Untranslatable
     if source.kind in "ui" and source.bits == 64: raise Untranslatable
     host = self.vector(dtypes.float64 if target.name == "f64" else dtypes.float32)
@@ -170,7 +170,7 @@ class Expressions:
     x = x.cast(host)
     return self.half(x) if target.name == "f16" else x
 
-  def to_integer(self, x: UOp, kind: Type) -> UOp:
+  def to_integer(self, x: UOp, kind: ValueType) -> UOp:
     """Truncate to an integer and clamp to the type. NaN gives 0."""
     if kind.bits > 32: raise Untranslatable
     scalar, host = x.dtype.scalar(), HOST[kind.name]
@@ -197,7 +197,7 @@ class Expressions:
 
   # ***** functions *****
 
-  def call(self, name: str, args: list[UOp], node: Node) -> UOp:
+  def call(self, name: str, args: list[UOp], node: ExpressionNode) -> UOp:
     kind = node.type
     if name == "fma" and kind.name in ("f32", "f64"): return UOp(Ops.MULACC, self.vector(HOST[kind.name]), tuple(args))
     if name in ("least", "most") and kind.kind in "ui": return self.chosen(name, *args)

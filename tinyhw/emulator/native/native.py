@@ -15,7 +15,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.emulator.native.expressions import WIDE, Expressions, Untranslatable
 from tinyhw.emulator.native.records import HEAD
 from tinyhw.emulator.native.threaded import level, load
-from tinyhw.emulator.notation import Meaning, Type, nodes
+from tinyhw.emulator.notation import Meaning, ValueType, nodes
 from tinyhw.errors import CompileError
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
@@ -25,7 +25,7 @@ from tinyhw.uop.program import Program
 
 LANE_BITS = 32
 
-class Operand(NamedTuple):
+class RecordWord(NamedTuple):
   """Meaning of a word of a record. "row" or "scalar": the address in the state of the operand's row or scalar word,
   `part` registers after its first one; "constant": 32 bits of a constant."""
   kind: str
@@ -35,7 +35,7 @@ class Operand(NamedTuple):
 class Native(NamedTuple):
   """A compiled shape: its address, and the meanings of the words of its records."""
   address: int
-  operands: tuple[Operand, ...]
+  operands: tuple[RecordWord, ...]
 
 class Lanes(Expressions):
   """One shape as a Program. lanes: number of lanes to compute, 0 for scalars. host: capabilities of its vectors.
@@ -48,7 +48,7 @@ class Lanes(Expressions):
                   for node in nodes(assignment.value)} | {a.type.name for a in meaning}
     self.host, self.width = host, 1 if not lanes else host.vector_bytes // (8 if self.types & WIDE else 4)
     self.state, self.record = UOp.param(0, dtypes.uint32, 1 << 16), UOp.param(1, dtypes.int32, 1 << 8)
-    self.operands: dict[Operand, int] = {}
+    self.operands: dict[RecordWord, int] = {}
     self.locals = {}
     self.start = 0
     self.masks: dict[str, list[list[UOp]]] = {}       # masks that are written: the bits of each chunk, for each word
@@ -130,7 +130,7 @@ class Lanes(Expressions):
 
   def operand(self, kind: str, name: str, part: int) -> UOp:
     """Return a word of the record."""
-    at = self.operands.setdefault(Operand(kind, name, part), len(self.operands))
+    at = self.operands.setdefault(RecordWord(kind, name, part), len(self.operands))
     return place(self.record, UOp.const(dtypes.int32, 2 * (HEAD + at))).load()
 
   def lanes_of(self, name: str, part: int) -> UOp:
@@ -171,7 +171,7 @@ class Lanes(Expressions):
   def number(self, truth: UOp) -> UOp:
     return truth.where(self.constant(dtypes.uint32, 1), self.constant(dtypes.uint32, 0))
 
-  def words(self, value: UOp, kind: Type) -> list[UOp]:
+  def words(self, value: UOp, kind: ValueType) -> list[UOp]:
     """Return the bits of a value, 32 at a time. A narrower value is in the low bits of one word."""
     if kind.kind == "b": return [self.number(value)]
     if kind.name == "f16": return [self.half_bits(value)]
@@ -186,7 +186,7 @@ class Lanes(Expressions):
     wide = self.vector(dtypes.uint64)
     return low.cast(wide).alu(Ops.OR, high.cast(wide).alu(Ops.SHL, self.constant(dtypes.uint64, 32)))
 
-  def signed(self, x: UOp, negate: bool, magnitude: bool, kind: Type) -> UOp:
+  def signed(self, x: UOp, negate: bool, magnitude: bool, kind: ValueType) -> UOp:
     """Apply the magnitude and the sign that the instruction asks for to a float."""
     if not negate and not magnitude: return x
     if kind.kind != "f": raise Untranslatable

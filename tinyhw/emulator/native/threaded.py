@@ -40,7 +40,7 @@ CONTEXT = (           # words of a context
   "VECTOR_WINDOWS",   # addresses of tables of windows (windows.py) for accesses of vectors and
   "SCALAR_WINDOWS",   # of scalars
   "TABLE",            # address of the current table
-  "LOCAL",            # address of a Local
+  "LOCAL",            # address of a LocalWindow
   "FAILED",           # an address whose access was not plain
   "PLACES")           # and on: a word for the host address of each element that an instruction's lanes touch
 AT = {name: i for i, name in enumerate(CONTEXT)}

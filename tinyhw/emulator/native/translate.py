@@ -1,9 +1,9 @@
 """Kernels as threaded code (native/threaded.py): translation of blocks of steps that are executed often, and execution
 of translated blocks by a wave.
 
-A `Block` is a straight run of steps up to a branch. It is translated after HOT executions: a family writes records for
-its steps. The state of strict checks depends only on the path. So it is computed in advance, once for each state with
-which a block is entered. Such states are numbered, and the entry of the block lets known states pass.
+A `TranslatedBlock` is a straight run of steps up to a branch. It is translated after HOT executions: a family writes
+records for its steps. The state of strict checks depends only on the path. So it is computed in advance, once for each
+state with which a block is entered. Such states are numbered, and the entry of the block lets known states pass.
 
 If the checks find a mistake, the wave goes back to the start of the block, or of the stretch since the last check of
 written registers. It then executes step by step. So only the family's strict.py raises errors.
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tinyhw.emulator.errors import EmulatorError, PageFault
-from tinyhw.emulator.memory.memory import Kind, WindowedMemory
+from tinyhw.emulator.memory.memory import AccessKind, WindowedMemory
 from tinyhw.emulator.native.records import PAIRS, WORD, Records, ScalarAccess, VectorAccess
 from tinyhw.emulator.native.threaded import AT, Engine, Exit, engine
 from tinyhw.named_tuple import NamedTuple
@@ -53,9 +53,9 @@ Code = TypeVar("Code")                  # decoder of a launch's code
 Step = TypeVar("Step")
 State = TypeVar("State", bound=Hashable)
 
-class Access(NamedTuple):
+class MemoryAccess(NamedTuple):
   """Access of an instruction to memory."""
-  kind: Kind
+  kind: AccessKind
   write: bool
 
 class Transfer(NamedTuple):
@@ -63,7 +63,7 @@ class Transfer(NamedTuple):
   memory, None for the LDS."""
   function: str
   operands: VectorAccess | ScalarAccess
-  access: Access | None
+  access: MemoryAccess | None
 
 @dataclass
 class Stop:
@@ -76,12 +76,12 @@ class Stop:
   - following: address of the next code.
   """
   step: int = -1
-  access: Access | None = None
+  access: MemoryAccess | None = None
   make: Callable[[], int] | None = None
   first: int = -1
   following: int = -1
 
-class Block(Generic[Step]):
+class TranslatedBlock(Generic[Step]):
   """A run of steps from an address, for waves in one mode.
 
   - steps: (address, step); code: their bytes.
@@ -130,8 +130,8 @@ class Translation(Generic[Wave, Code, Step, State]):
   """The blocks of a kernel, by address and mode of the wave, and the numbered states of strict checks."""
   def __init__(self, engine: Engine):
     self.engine = engine
-    self.blocks: dict[tuple[int, int], Block[Step] | None] = {}
-    self.by_entry: dict[int, Block[Step]] = {}
+    self.blocks: dict[tuple[int, int], TranslatedBlock[Step] | None] = {}
+    self.by_entry: dict[int, TranslatedBlock[Step]] = {}
     self.counts: Counter[tuple[int, int]] = Counter()
     self.states: list[State] = []
     self.numbers: dict[State, int] = {}
@@ -152,7 +152,7 @@ class Translation(Generic[Wave, Code, Step, State]):
     """Return bytes of the code."""
     raise NotImplementedError
 
-  def write(self, block: Block[Step], decoder: Code) -> None:
+  def write(self, block: TranslatedBlock[Step], decoder: Code) -> None:
     """Write the records of a block. Raises KeyError for a register that the kernel does not have."""
     raise NotImplementedError
 
@@ -192,7 +192,7 @@ class Translation(Generic[Wave, Code, Step, State]):
       self.states.append(what)
     return found
 
-  def block(self, pc: int, mode: int, decoder: Code) -> Block[Step] | None:
+  def block(self, pc: int, mode: int, decoder: Code) -> TranslatedBlock[Step] | None:
     """Return the translated block at an address; None while it is not hot, or if it must be executed step by step."""
     key = pc, mode
     if key in self.blocks: return self.blocks[key]
@@ -202,12 +202,13 @@ class Translation(Generic[Wave, Code, Step, State]):
     if made is not None: self.by_entry[made.records.address] = made
     return made
 
-  def translate(self, pc: int, mode: int, decoder: Code) -> Block[Step] | None:
+  def translate(self, pc: int, mode: int, decoder: Code) -> TranslatedBlock[Step] | None:
     """Translate a block."""
     steps = self.steps_from(pc, mode, decoder)
     if not steps: return None
     last, step = steps[-1]
-    block = Block(pc, mode, steps, self.read(decoder, pc, last + self.size(step) - pc), Records(self.engine.functions))
+    block = TranslatedBlock(pc, mode, steps, self.read(decoder, pc, last + self.size(step) - pc),
+                            Records(self.engine.functions))
     block.records.entry(len(steps))
     try: self.write(block, decoder)
     except KeyError: return None  # a register that does not exist: strict.py reports it
@@ -216,7 +217,7 @@ class Translation(Generic[Wave, Code, Step, State]):
 
   # ***** states of strict checks *****
 
-  def way(self, block: Block[Step], before: int, wave: Wave) -> int | None:
+  def way(self, block: TranslatedBlock[Step], before: int, wave: Wave) -> int | None:
     """Return the number of the state after a block, given the number at its entry; None if there is an error."""
     if before in block.ways: return block.ways[before]
     found = self.foresee(wave, self.states[before], block.steps)
@@ -236,7 +237,7 @@ class Translation(Generic[Wave, Code, Step, State]):
 
   # ***** execution *****
 
-  def run(self, wave: Wave, block: Block[Step], budget: int, decoder: Code) -> int:
+  def run(self, wave: Wave, block: TranslatedBlock[Step], budget: int, decoder: Code) -> int:
     """Execute blocks, beginning with this one, until the budget is spent, the wave waits or ends, or a step must be
     executed alone. Return the number of instructions. `wave.pc` is the next one."""
     self.enter(wave)
@@ -279,7 +280,7 @@ class Translation(Generic[Wave, Code, Step, State]):
         break
     return budget - int(context[BUDGET])
 
-  def here(self, wave: Wave) -> tuple[Block[Step], int]:
+  def here(self, wave: Wave) -> tuple[TranslatedBlock[Step], int]:
     """Return the block, and the place in words, where the loop has stopped."""
     entry = wave.context[ENTRY]
     return self.by_entry[entry], (wave.context[RECORD] - entry) // WORD
@@ -294,7 +295,7 @@ class Translation(Generic[Wave, Code, Step, State]):
     wave.context[RECORD] += block.records.size(place)
     return goes_on
 
-  def has_opened(self, wave: Wave, access: Access) -> bool:
+  def has_opened(self, wave: Wave, access: MemoryAccess) -> bool:
     """Return whether there is a new window for an access that has failed.
 
     The number of windows for one instruction is limited, since a table has few.

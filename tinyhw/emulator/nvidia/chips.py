@@ -12,7 +12,7 @@ COMMON = (rm.MEMORY_SYSTEM, rm.MEMORY_LOCAL, rm.MEMORY_OF_PROGRAM, rm.VA_SPACE, 
           rm.DEBUGGER, rm.SUBDEVICE)
 
 @dataclass(frozen=True)
-class Chip:
+class ChipParameters:
   """A card. generation: of autogen/nvidia/methods.py and qmd.py. compute, copies, channels: classes of engine objects
   and of channels."""
   name: str
@@ -35,13 +35,13 @@ class Chip:
   def classes(self) -> tuple[int, ...]: return (*COMMON, self.compute, *self.copies, *self.channels, *self.usermode)
 
 CHIPS = {chip.name: chip for chip in (
-  Chip("sm_80", "NVIDIA A100-SXM4-80GB", 8, 0x20B2, 0xC6C0, (0xC6B5,), (0xC56F,), (0xC361, 0xC461, 0xC561),
+  ChipParameters("sm_80", "NVIDIA A100-SXM4-80GB", 8, 0x20B2, 0xC6C0, (0xC6B5,), (0xC56F,), (0xC361, 0xC461, 0xC561),
        (7, 8, 8, 8, 8, 8, 7), 64, 164, 40960,
        (0x80,), (0x170, 0)),
-  Chip("sm_89", "NVIDIA GeForce RTX 4090", 8, 0x2684, 0xC9C0, (0xC6B5, 0xC7B5), (0xC46F, 0xC56F),
+  ChipParameters("sm_89", "NVIDIA GeForce RTX 4090", 8, 0x2684, 0xC9C0, (0xC6B5, 0xC7B5), (0xC46F, 0xC56F),
        (0xC361, 0xC461, 0xC561),
        (6, 6, 5, 6, 6, 6, 6, 6, 6, 6, 5), 48, 100, 73728, (0x80, 0x86, 0x89), (0x190, 2)),
-  Chip("sm_90", "NVIDIA H200", 9, 0x2335, 0xCBC0, (0xC8B5,), (0xC86F,), (0xC361, 0xC461, 0xC561, 0xC661),
+  ChipParameters("sm_90", "NVIDIA H200", 9, 0x2335, 0xCBC0, (0xC8B5,), (0xC86F,), (0xC361, 0xC461, 0xC561, 0xC661),
        (9, 8, 8, 8, 8, 9, 8, 8), 64, 228, 51200,
        (0x90,), (0x180, 0)),
 )}

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.emulator.command import NAME, Machine, Option, Request, label_of
+from tinyhw.emulator.command import NAME, Machine, Option, RunOptions, label_of
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.emulator.nvidia.card.grid import MOST_BARRIERS, MOST_LANES
 from tinyhw.emulator.nvidia.chips import CHIPS
-from tinyhw.emulator.nvidia.execute.block import Block
-from tinyhw.emulator.nvidia.execute.decoded import Decoder
-from tinyhw.emulator.nvidia.execute.launch import Launch
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.execute.decoded import DecodedCode
+from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
 from tinyhw.emulator.nvidia.execute.state import LANES, PREDICATES, REGISTERS, UNIFORM, lanes_of, named
 from tinyhw.emulator.view import FORMATS, by_lane
 from tinyhw.errors import ArgumentError
@@ -28,7 +28,7 @@ from tinyhw.isa.sass.asm.syntax import parse
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.nvidia.execute.decoded import Decoded
+  from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction
   from tinyhw.emulator.nvidia.execute.state import Warp
   from tinyhw.isa.sass.table.uses import Unit
 
@@ -41,14 +41,14 @@ CHANGED = 4            # lanes of a register in a trace
 _PLACE = re.compile(r"(U?[RP])(?:(\d+)|\[(\d+):(\d+)\])(?::(\w+))?$")
 _TARGET = re.compile(r"([\w.$]+)(?=\s*$)")   # of a branch: its last operand
 
-class Place(NamedTuple):
+class ShownRegisters(NamedTuple):
   """Registers to show: their bank, the first and the last one, and the type."""
   bank: str
   first: int
   last: int
   form: str
 
-def place(text: str) -> Place:
+def place(text: str) -> ShownRegisters:
   """Parse the name of registers. Raises ArgumentError."""
   found = _PLACE.match(text)
   form = found[5] or "x32" if found else ""
@@ -58,7 +58,7 @@ def place(text: str) -> Place:
   first, last = int(found[2] or found[3]), int(found[2] or found[4])
   if not first <= last < COUNTS[found[1]]:
     raise ArgumentError(f"--show {text}: there are {found[1]}0 to {found[1]}{COUNTS[found[1]] - 1}")
-  return Place(found[1], first, last, form)
+  return ShownRegisters(found[1], first, last, form)
 
 class NvidiaMachine(Machine):
   """See emulator/command.py."""
@@ -71,7 +71,7 @@ class NvidiaMachine(Machine):
     return {"registers": (REGISTERS, 1, REGISTERS), "shared": (0, 0, CHIPS[arch].shared_kib << 10),
             "local": (0, 0, MOST_LOCAL)}
 
-  def __init__(self, asked: Request):
+  def __init__(self, asked: RunOptions):
     self.asked, self.threads = asked, (asked.threads or (LANES,))[0]
     if len(asked.threads) > 1 or not 0 < self.threads <= MOST_LANES:
       given = ",".join(map(str, asked.threads))
@@ -92,21 +92,21 @@ class NvidiaMachine(Machine):
     return encode(*parse(line, self.asked.arch, CODE + offset))
 
   def start(self, code: bytes, memory: FlatMemory, buffers: Sequence[int],
-            watch: Callable[[Any, Any], None]) -> tuple[Block, Sequence[Warp]]:
+            watch: Callable[[Any, Any], None]) -> tuple[ThreadBlock, Sequence[Warp]]:
     asked, given, program = self.asked, self.asked.numbers, FlatMemory()
     program.add(CODE, bytearray(code))
     constants = bytes(ABI[asked.arch].arguments) + struct.pack(f"<{len(buffers)}Q", *buffers) + bytes(64)
-    launch = Launch(Path(asked.file).name, asked.arch, CODE, given["registers"], constants, self.threads, 1,
+    launch = LaunchParameters(Path(asked.file).name, asked.arch, CODE, given["registers"], constants, self.threads, 1,
                     given["shared"], given["local"],
                     MOST_BARRIERS)
-    block = Block(launch, 0, memory, given["seed"], Decoder(asked.arch, program.load), watch)
+    block = ThreadBlock(launch, 0, memory, given["seed"], DecodedCode(asked.arch, program.load), watch)
     return block, list(block.warps)
 
   def show(self, wave: Warp) -> list[str]:
     return [line for it in self.shown for index in range(it.first, it.last + 1)
             for line in show(wave, (it.bank, index), it.form)]
 
-  def changes(self, wave: Warp, step: Decoded) -> str:
+  def changes(self, wave: Warp, step: DecodedInstruction) -> str:
     form = "f32" if step.inst.row.isa.mnemonic in FLOATS else "x32"
     return "  ".join(f"{named(unit)}={changed(wave, unit, form)}" for unit in step.uses.writes)
 

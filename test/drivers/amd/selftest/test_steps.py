@@ -15,7 +15,7 @@ from gpu.selftest import Tried
 
 from tinyhw.autogen.amd import sdma
 from tinyhw.drivers.amd.selftest import steps as selftest
-from tinyhw.emulator.amd.card.computer import Computer
+from tinyhw.emulator.amd.card.computer import GpuHost
 from tinyhw.selftest.frame import FAILED, NOT_RUN
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -29,25 +29,25 @@ def test_all_steps_pass_on_virtual_cards(cards: str) -> None:
   assert (done.returncode, done.stderr) == (0, ""), done.stdout
   assert done.stdout.splitlines()[-1] == ("31 ok, 0 FAILED" if cards.endswith("x2") else "30 ok, 0 FAILED, 1 absent")
 
-def unknown_chip(box: Computer, patch: Patch) -> None:
+def unknown_chip(box: GpuHost, patch: Patch) -> None:
   path = next(path for path in box.texts if path.endswith("nodes/1/properties"))
   text = box.texts[path]
   assert isinstance(text, str)
   box.texts[path] = text.replace("110000", "100302")
 
-def no_permission(box: Computer, patch: Patch) -> None: box.refused["/dev/kfd"] = errno.EACCES
-def no_memory(box: Computer, patch: Patch) -> None: box.fail("AllocMemoryOfGpu", 3, errno.ENOMEM)
-def no_queue(box: Computer, patch: Patch) -> None: box.fail("CreateQueue", 1, errno.EINVAL)
-def no_reaction(box: Computer, patch: Patch) -> None: patch.setattr(box.scheduler, "advance", lambda caller: None)
-def no_interrupt(box: Computer, patch: Patch) -> None: patch.setattr(box.events, "interrupt", lambda number: None)
-def no_event(box: Computer, patch: Patch) -> None: box.fail("CreateEvent", 2, errno.ENOMEM)
+def no_permission(box: GpuHost, patch: Patch) -> None: box.refused["/dev/kfd"] = errno.EACCES
+def no_memory(box: GpuHost, patch: Patch) -> None: box.fail("AllocMemoryOfGpu", 3, errno.ENOMEM)
+def no_queue(box: GpuHost, patch: Patch) -> None: box.fail("CreateQueue", 1, errno.EINVAL)
+def no_reaction(box: GpuHost, patch: Patch) -> None: patch.setattr(box.scheduler, "advance", lambda caller: None)
+def no_interrupt(box: GpuHost, patch: Patch) -> None: patch.setattr(box.events, "interrupt", lambda number: None)
+def no_event(box: GpuHost, patch: Patch) -> None: box.fail("CreateEvent", 2, errno.ENOMEM)
 
-def short_copies(box: Computer, patch: Patch) -> None:
+def short_copies(box: GpuHost, patch: Patch) -> None:
   """Make the count of bytes one too low: a wrong packet."""
   original = sdma.V6.COPY_LINEAR
   patch.setattr(sdma.V6, "COPY_LINEAR", lambda count, **fields: original(count=count - 1, **fields))
 
-def lost_memory(box: Computer, patch: Patch) -> None:
+def lost_memory(box: GpuHost, patch: Patch) -> None:
   patch.setattr(selftest, "available", lambda session: session.available - 8192)
 
 # By step: a mistake, and the step's message

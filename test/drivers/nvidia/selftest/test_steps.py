@@ -17,7 +17,7 @@ from tinyhw.device import Device
 from tinyhw.drivers.nvidia import cuda
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.selftest import steps as selftest
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 from tinyhw.emulator.nvidia.card.gpu import ComputeMode
 from tinyhw.selftest import frame
 from tinyhw.selftest.command import assemble
@@ -53,19 +53,19 @@ def test_a_page_that_is_no_clock_is_told() -> None:
                        [step._replace(run=lambda s: str(bench.look_at_clock()))])  # type: ignore[arg-type]
   assert result.outcome == frame.FAILED and "class of the usermode object" in step.check
 
-def no_driver(box: Computer, patch: Patch) -> None: box.texts["/sys/module/nvidia/version"] = "470.1\n"
-def no_card(box: Computer, patch: Patch) -> None: patch.setattr(box, "gpus", [])
-def prohibited(box: Computer, patch: Patch) -> None: box.gpus[0].mode = ComputeMode.COMPUTE_PROHIBITED
-def no_memory(box: Computer, patch: Patch) -> None: box.fail("UvmMapExternal", 3, errno.ENOMEM)
-def no_channel(box: Computer, patch: Patch) -> None:
+def no_driver(box: GpuHost, patch: Patch) -> None: box.texts["/sys/module/nvidia/version"] = "470.1\n"
+def no_card(box: GpuHost, patch: Patch) -> None: patch.setattr(box, "gpus", [])
+def prohibited(box: GpuHost, patch: Patch) -> None: box.gpus[0].mode = ComputeMode.COMPUTE_PROHIBITED
+def no_memory(box: GpuHost, patch: Patch) -> None: box.fail("UvmMapExternal", 3, errno.ENOMEM)
+def no_channel(box: GpuHost, patch: Patch) -> None:
   box.gpus[0].chip = type(box.gpus[0].chip)(**{**vars(box.gpus[0].chip), "channels": ()})
-def no_reaction(box: Computer, patch: Patch) -> None: patch.setattr(box.scheduler, "advance", lambda caller: None)
-def other_class(box: Computer, patch: Patch) -> None:
+def no_reaction(box: GpuHost, patch: Patch) -> None: patch.setattr(box.scheduler, "advance", lambda caller: None)
+def other_class(box: GpuHost, patch: Patch) -> None:
   patch.setattr(Commands, "bind", lambda self, subchannel, number: self.call(
   subchannel, self.engines.host.SET_OBJECT, 0xC6C0))
-def no_engine(box: Computer, patch: Patch) -> None: box.fail("UvmRegisterChannel", 1, errno.EIO)
+def no_engine(box: GpuHost, patch: Patch) -> None: box.fail("UvmRegisterChannel", 1, errno.EIO)
 
-def short_copies(box: Computer, patch: Patch) -> None:
+def short_copies(box: GpuHost, patch: Patch) -> None:
   original = Commands.copy
   patch.setattr(Commands, "copy", lambda self, dest, source, size: original(self, dest, source, size - 1))
 

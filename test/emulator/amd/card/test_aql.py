@@ -10,13 +10,13 @@ from test.support.amd.virtual import (
 from tinyhw.autogen.amd import hsa, pm4
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
 from tinyhw.emulator.errors import DataRace, PacketError, StaleRead
-from tinyhw.emulator.memory.memory import Memory
+from tinyhw.emulator.memory.memory import MemoryInterface
 
 DISPATCH, BARRIER_AND, BARRIER_OR = (hsa.PACKET_TYPE_KERNEL_DISPATCH, hsa.PACKET_TYPE_BARRIER_AND,
                                      hsa.PACKET_TYPE_BARRIER_OR)
 SYSTEM = hsa.FENCE_SCOPE_SYSTEM
 
-def add_one_by_kernarg(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+def add_one_by_kernarg(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
   """Add one like add_one, at an address in the kernel's arguments."""
   kernarg = registers.user_data[0] | registers.user_data[1] << 32
   place = int.from_bytes(memory.load(kernarg, 8), "little") + 4 * group[0]
@@ -109,7 +109,7 @@ def test_each_xcc_does_its_share() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_workgroups_of_different_dies_race(seed: int) -> None:
   it = Setup(seed=seed, memory=SHARED_MEMORY)  # no L2 keeps it, so only the order is wrong
-  def kernel(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+  def kernel(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
     memory.store(it.data.address + 4 * group[0], b"mine")
     yield
     memory.load(it.data.address + 4 * ((group[0] + 1) % 16), 4)
@@ -126,7 +126,7 @@ def test_queues_wrap() -> None:
 def test_the_barrier_bit_orders_across_xccs(seed: int) -> None:
   def started_early(barrier: int) -> bool:
     it, ended, early = Setup(seed=seed), [0], [False]
-    def kernel(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+    def kernel(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
       if registers.group_size[0] == 64:  # the first one
         for _ in range(2000): yield
         ended[0] += 1
@@ -141,7 +141,7 @@ def test_the_barrier_bit_orders_across_xccs(seed: int) -> None:
 def test_agents_of_several_xccs_need_write_back_and_invalidation() -> None:
   """Each XCC has an L2: without a release another one does not see the writes of a kernel."""
   it = Setup()
-  def shifted(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+  def shifted(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
     memory.load(it.data.address + 4 * ((group[0] + 1) % 16), 4)
     yield
   it.submit(it.kernel(16, release_fence_scope=hsa.FENCE_SCOPE_NONE))

@@ -9,7 +9,7 @@ import pytest
 from test.support.amd.virtual import PAGE, SDMA, Program
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.drivers.linux.files import MAP_SHARED, READ_WRITE
-from tinyhw.emulator.amd.card.computer import Computer
+from tinyhw.emulator.amd.card.computer import GpuHost
 
 def test_the_version_is_the_boxes() -> None:
   version = Program(version=(1, 14)).call(kfd.GetVersion())
@@ -126,7 +126,7 @@ def test_offsets_of_mmap(offset: int, number: int) -> None:
 
 def test_computers_share_nothing() -> None:
   first, second = Program(), Program()
-  assert isinstance(first.computer, Computer)
+  assert isinstance(first.computer, GpuHost)
   first.allocate(PAGE)
   assert "buffers" in first.computer.census() and "buffers" not in second.computer.census()
 

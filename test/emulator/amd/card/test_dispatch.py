@@ -10,7 +10,7 @@ from test.support.amd.virtual import Group, Program, kernels
 from tinyhw.emulator.amd.card import dispatch
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
 from tinyhw.emulator.errors import MissingHazard, PacketError, StrictError
-from tinyhw.emulator.memory.memory import Memory
+from tinyhw.emulator.memory.memory import MemoryInterface
 
 def started(card: str, launch: list[int] | None = None, size: tuple[int, int, int] = (64, 1, 1), seed: int = 0,
             **changes: Any) -> tuple[list[Group], DispatchRegisters]:
@@ -18,7 +18,7 @@ def started(card: str, launch: list[int] | None = None, size: tuple[int, int, in
   program = Program(card, seed=seed)
   flags = changes.pop("flags", {})
   groups, seen, order = changes.pop("groups", (3, 2, 2)), list[DispatchRegisters](), list[Group]()
-  def kernel(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+  def kernel(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
     seen.append(registers)
     order.append(group)
     yield
@@ -41,7 +41,7 @@ def test_registers_say_how_waves_start(card: str, wave: int, vgprs: int, sgprs: 
 
 def test_user_data_that_nothing_has_set() -> None:
   program, seen = Program(), list[DispatchRegisters]()
-  def kernel(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+  def kernel(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
     seen.append(registers)
     yield
   kernels(program.computer, {0x1000: kernel})
@@ -123,7 +123,7 @@ def test_registers_must_have_been_set(name: str) -> None:
 
 def test_a_kernel_that_faults_stops_the_gpu() -> None:
   program = Program()
-  def kernel(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+  def kernel(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
     yield
     memory.load(0x123456789000, 4)
   kernels(program.computer, {0x1000: kernel})
@@ -135,7 +135,7 @@ def test_a_kernel_that_faults_stops_the_gpu() -> None:
 
 def test_a_kernel_that_is_wrong_stops_its_queue_alone() -> None:
   program = Program()
-  def kernel(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+  def kernel(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
     yield
     raise StrictError("wrong")
   kernels(program.computer, {0x1000: kernel})
@@ -148,7 +148,7 @@ def test_a_kernel_that_is_wrong_stops_its_queue_alone() -> None:
 
 def test_several_workgroups_are_resident() -> None:
   program, running, most = Program(), [0], [0]
-  def kernel(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+  def kernel(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
     running[0] += 1
     most[0] = max(most[0], running[0])
     for _ in range(1000): yield

@@ -9,7 +9,7 @@ from test.support.amd.virtual import (
 from tinyhw.autogen.amd import pm4
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
 from tinyhw.emulator.errors import PacketError, StaleRead
-from tinyhw.emulator.memory.memory import Memory
+from tinyhw.emulator.memory.memory import MemoryInterface
 
 CARDS = ("gfx1100", "gfx1200", "gfx942")
 
@@ -68,7 +68,7 @@ def overlap(seed: int, between: list[int], card: str = "gfx1100") -> bool:
   """Return whether two launches in one queue overlap."""
   it = Setup(card, seed=seed)
   running, seen = [0], [0]
-  def kernel(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+  def kernel(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
     running[0] += 1
     seen[0] = max(seen[0], running[0])
     for _ in range(2000): yield
@@ -88,7 +88,7 @@ def test_launches_overlap_unless_something_waits() -> None:
 def test_a_fence_comes_after_the_kernels_before_it(card: str, seed: int) -> None:
   it = Setup(card, seed=seed)
   ends: list[int] = []
-  def slow(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+  def slow(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
     for _ in range(300): yield
     ends.append(it.signal.mapping.memory.load32(0))
   kernels(it.program.computer, {0x1000: slow})
@@ -147,7 +147,7 @@ def test_a_kernel_needs_an_invalidation_between_launches() -> None:
                            (("gl2_inv",), "L2 cache .*GL2_INV")):
     it = Setup()
     flags = [flag for flag in ("gli_inv", "glk_inv", "glv_inv", "gl1_inv", "gl2_inv") if flag not in missing]
-    def whole_line(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
+    def whole_line(memory: MemoryInterface, registers: DispatchRegisters, group: Group) -> Iterator[None]:
       memory.load(registers.user_data[0] | registers.user_data[1] << 32, 128)
       yield
     kernels(it.program.computer, {0x1000: whole_line})

@@ -6,12 +6,12 @@ from tinyhw.emulator.amd.card.port import Port, Xcc
 from tinyhw.emulator.checks.races import Races
 from tinyhw.emulator.errors import DataRace, PageFault, StaleRead, UninitialisedRead
 from tinyhw.emulator.memory.cache import Coherence
-from tinyhw.emulator.memory.memory import ENGINE, INSTRUCTION, SCALAR, VECTOR, Kind, Scope, Unit
+from tinyhw.emulator.memory.memory import ENGINE, INSTRUCTION, SCALAR, VECTOR, AccessKind, Scope, AccessUnit
 from tinyhw.emulator.memory.pages import PageTable, Range
 from tinyhw.emulator.memory.physical import PAGE, Frames, Physical
 
 BASE = 0x10000
-GROUP, DEVICE, SYSTEM = (Kind(Unit.VECTOR, scope) for scope in (Scope.GROUP, Scope.DEVICE, Scope.SYSTEM))
+GROUP, DEVICE, SYSTEM = (AccessKind(AccessUnit.VECTOR, scope) for scope in (Scope.GROUP, Scope.DEVICE, Scope.SYSTEM))
 
 class Card:
   """A page table with three pages (the second one uncached, the third one of another buffer) and one or two XCCs."""
@@ -27,7 +27,7 @@ class Card:
   def wave(self, unit: int = 0, xcc: int = 0) -> Port:
     return Port(self.table, self.coherence, f"a wave on unit {unit}", self.xccs[xcc], unit, shared=len(self.xccs) > 1)
 
-def names(card: Card, kind: Kind, uncached: bool = False) -> list[str]:
+def names(card: Card, kind: AccessKind, uncached: bool = False) -> list[str]:
   return [cache.name.split(" cache")[0].removeprefix("the ") for cache in card.wave()._caches(kind, uncached)]
 
 @pytest.mark.parametrize("kind,gfx11,gfx12,gfx942", [
@@ -35,7 +35,7 @@ def names(card: Card, kind: Kind, uncached: bool = False) -> list[str]:
   (SYSTEM, "", "", ""),
   (SCALAR, "scalar GL1 L2", "scalar L2", "scalar L2"),
   (INSTRUCTION, "instruction GL1 L2", "instruction L2", "instruction L2"), (ENGINE, "", "", "")])
-def test_caches_that_a_read_meets(kind: Kind, gfx11: str, gfx12: str, gfx942: str) -> None:
+def test_caches_that_a_read_meets(kind: AccessKind, gfx11: str, gfx12: str, gfx942: str) -> None:
   cards = Card(), Card(array_units=0), Card(packets=9, array_units=0, xccs=2)
   assert [names(card, kind) for card in cards] == [gfx11.split(), gfx12.split(), gfx942.split()]
   assert names(cards[0], kind, uncached=True) == [name for name in gfx11.split() if name != "L2"]
@@ -48,7 +48,7 @@ def test_a_unit_sees_its_own_writes_and_another_one_not() -> None:
   assert mine.load(BASE, 4) == b"new!"
   with pytest.raises(StaleRead, match="vector cache of compute unit 1.*GLV_INV"): other.load(BASE, 4)
   assert other.load(BASE, 4, DEVICE) == b"new!"
-  other.invalidate(Kind(Unit.VECTOR, Scope.DEVICE))
+  other.invalidate(AccessKind(AccessUnit.VECTOR, Scope.DEVICE))
   assert other.load(BASE, 4) == b"new!"
 
 def test_the_units_of_a_shader_array_share_a_cache_that_others_do_not_update() -> None:
@@ -57,7 +57,7 @@ def test_the_units_of_a_shader_array_share_a_cache_that_others_do_not_update() -
   reader.load(BASE, 4)
   writer.store(BASE, b"new!")
   with pytest.raises(StaleRead, match="GL1 cache of shader array 0.*GL1_INV"): neighbour.load(BASE, 4)
-  neighbour.invalidate(Kind(Unit.VECTOR, Scope.DEVICE))
+  neighbour.invalidate(AccessKind(AccessUnit.VECTOR, Scope.DEVICE))
   assert neighbour.load(BASE, 4) == b"new!" == card.wave(3).load(BASE, 4)
 
 def test_writes_reach_other_xccs_after_a_write_back() -> None:
@@ -65,7 +65,7 @@ def test_writes_reach_other_xccs_after_a_write_back() -> None:
   first, second = card.wave(xcc=0), card.wave(xcc=1)
   first.store(BASE, b"new!")
   with pytest.raises(StaleRead, match="L2 cache of XCC 0 has not written it back; add TC_WB"): second.load(BASE, 4)
-  first.write_back(Kind(Unit.VECTOR, Scope.DEVICE))
+  first.write_back(AccessKind(AccessUnit.VECTOR, Scope.DEVICE))
   assert second.load(BASE, 4) == b"new!"
   first.store(BASE + 256, b"thru", DEVICE)
   assert second.load(BASE + 256, 4) == b"thru"

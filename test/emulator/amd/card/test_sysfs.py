@@ -2,11 +2,11 @@
 import pytest
 
 from tinyhw.emulator.amd import make
-from tinyhw.emulator.amd.card.computer import Computer
+from tinyhw.emulator.amd.card.computer import GpuHost
 from tinyhw.emulator.amd.card.sysfs import TOPOLOGY
 from tinyhw.emulator.amd.chips import CHIPS
 
-def numbers(computer: Computer, path: str) -> dict[str, int]:
+def numbers(computer: GpuHost, path: str) -> dict[str, int]:
   return {name: int(value) for name, value in (line.split() for line in computer.read_text(path).splitlines())}
 
 @pytest.mark.parametrize("card,cus,engines", [("gfx1100", 96, 6), ("gfx1200", 32, 2), ("gfx1201", 64, 4),
@@ -37,7 +37,7 @@ def test_counts_agree_with_folders(card: str) -> None:
 
 @pytest.mark.parametrize("large_bar,heap", [(True, 1), (False, 2)])
 def test_the_heap_tells_of_the_bar(large_bar: bool, heap: int) -> None:
-  computer = Computer("gfx1100", ["gfx1100"], large_bar=large_bar)
+  computer = GpuHost("gfx1100", ["gfx1100"], large_bar=large_bar)
   bank = numbers(computer, f"{TOPOLOGY}/nodes/1/mem_banks/0/properties")
   assert bank["heap_type"] == heap and bank["size_in_bytes"] == CHIPS["gfx1100"].vram
 

@@ -6,7 +6,7 @@ import pytest
 from amd.kernels import Box, Kernel
 
 from tinyhw import Context
-from tinyhw.emulator.amd.checks.foresight import Known, StandIn, foresee, known, tell
+from tinyhw.emulator.amd.checks.foresight import CheckState, StandIn, foresee, known, tell
 from tinyhw.emulator.amd.execute.wave import Workgroup
 from tinyhw.emulator.errors import StrictError
 
@@ -17,7 +17,7 @@ def stopped(kernel: Kernel) -> Workgroup:
 def steps_of(workgroup: Workgroup) -> list[tuple[int, object]]:
   return sorted(workgroup.decoder.steps(workgroup.waves[0].mode).items())
 
-def beginning(kernel: Kernel) -> Known:
+def beginning(kernel: Kernel) -> CheckState:
   """Return the state of the checks before the first instruction."""
   box = Box()
   with Context(EMULATE_TRANSLATE=0):

@@ -9,7 +9,7 @@ from tinyhw.device import Launch
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.linux import files
-from tinyhw.emulator.amd.card.computer import Computer
+from tinyhw.emulator.amd.card.computer import GpuHost
 from tinyhw.emulator.amd.checks.unused import check
 from tinyhw.emulator.errors import UnusedResult
 from tinyhw.emulator.memory.memory import FlatMemory
@@ -106,7 +106,7 @@ def test_launches_are_looked_at_only_where_it_is_asked_for(arch: str, strict: in
                                                            monkeypatch: pytest.MonkeyPatch) -> None:
   """Level 1 accepts unused results of compilers: after a kernel's last condition no instruction reads the saved lanes.
   """
-  computer = Computer(arch, [arch], strict=strict)
+  computer = GpuHost(arch, [arch], strict=strict)
   monkeypatch.setattr(files, "COMPUTER", computer)
   device = amd.open(0, lambda name: None)  # type: ignore[arg-type]
   k = Kernel(arch)

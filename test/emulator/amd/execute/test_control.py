@@ -6,7 +6,7 @@ from amd.kernels import Box, Kernel, words
 
 from tinyhw.emulator.amd.execute.control import signed16, wait_limits
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
-from tinyhw.emulator.memory.memory import Kind, Scope, Unit
+from tinyhw.emulator.memory.memory import AccessKind, Scope, AccessUnit
 from tinyhw.isa.amd.table import regs
 
 VCC, EXEC = regs.reg(regs.S[1], regs.VCC), regs.reg(regs.S[1], regs.EXEC)
@@ -100,12 +100,12 @@ def test_modes_that_are_not_emulated() -> None:
 def test_cache_operations_reach_memory_with_their_scope() -> None:
   calls = []
   for arch, name, modifiers, expected in (
-      ("gfx1100", "buffer_gl0_inv", {}, ("invalidate", Kind(Unit.VECTOR, Scope.GROUP))),
-      ("gfx1100", "buffer_gl1_inv", {}, ("invalidate", Kind(Unit.VECTOR, Scope.DEVICE))),
-      ("gfx942", "buffer_inv", {"sc1": 1}, ("invalidate", Kind(Unit.VECTOR, Scope.DEVICE))),
-      ("gfx942", "buffer_wbl2", {"sc0": 1, "sc1": 1}, ("write_back", Kind(Unit.VECTOR, Scope.SYSTEM))),
-      ("gfx1200", "global_inv", {"scope": 2}, ("invalidate", Kind(Unit.VECTOR, Scope.DEVICE))),
-      ("gfx1100", "s_dcache_inv", {}, ("invalidate", Kind(Unit.SCALAR, Scope.DEVICE)))):
+      ("gfx1100", "buffer_gl0_inv", {}, ("invalidate", AccessKind(AccessUnit.VECTOR, Scope.GROUP))),
+      ("gfx1100", "buffer_gl1_inv", {}, ("invalidate", AccessKind(AccessUnit.VECTOR, Scope.DEVICE))),
+      ("gfx942", "buffer_inv", {"sc1": 1}, ("invalidate", AccessKind(AccessUnit.VECTOR, Scope.DEVICE))),
+      ("gfx942", "buffer_wbl2", {"sc0": 1, "sc1": 1}, ("write_back", AccessKind(AccessUnit.VECTOR, Scope.SYSTEM))),
+      ("gfx1200", "global_inv", {"scope": 2}, ("invalidate", AccessKind(AccessUnit.VECTOR, Scope.DEVICE))),
+      ("gfx1100", "s_dcache_inv", {}, ("invalidate", AccessKind(AccessUnit.SCALAR, Scope.DEVICE)))):
     k, box = Kernel(arch), Box()
     k(name, **modifiers)
     k("s_endpgm")

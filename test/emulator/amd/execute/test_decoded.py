@@ -8,12 +8,12 @@ from amd.kernels import Kernel
 from tinyhw.emulator.amd.checks.strict import SCALAR_BASE, SCC
 from tinyhw.emulator.amd.execute import arithmetic, control, lanes, matrix
 from tinyhw.emulator.amd.execute.arithmetic import Mode
-from tinyhw.emulator.amd.execute.decoded import Step, step_of
+from tinyhw.emulator.amd.execute.decoded import DecodedInstruction, step_of
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.table import table
 
-def step(arch: str, name: str, *operands: object, lanes: int | None = None, **modifiers: int) -> Step:
+def step(arch: str, name: str, *operands: object, lanes: int | None = None, **modifiers: int) -> DecodedInstruction:
   k = Kernel(arch, lanes)
   return step_of(k(name, *operands, **modifiers).bytes(), Mode(arch, k.lanes))
 

@@ -6,7 +6,7 @@ import pytest
 from amd.kernels import DATA, Box, Kernel, words
 
 from tinyhw.emulator.errors import PageFault, StrictError, UnknownInstruction
-from tinyhw.emulator.memory.memory import FlatMemory, Kind, Scope, Unit
+from tinyhw.emulator.memory.memory import FlatMemory, AccessKind, Scope, AccessUnit
 from tinyhw.isa.amd.table import regs
 
 ARCHS = ("gfx1100", "gfx1200", "gfx942")
@@ -130,14 +130,14 @@ def test_scopes_reach_memory() -> None:
   for arch, modifiers, scope in (("gfx1100", {"glc": 1}, Scope.DEVICE), ("gfx942", {"sc0": 1}, Scope.GROUP),
                                  ("gfx1200", {"scope": 3}, Scope.SYSTEM)):
     k, box = prepared(arch, 4096)
-    kinds: list[Kind] = []
+    kinds: list[AccessKind] = []
     load = FlatMemory.load
     box.memory.load = lambda address, size, kind: (kinds.append(kind),
                                                    load(box.memory, address, size))[1]  # type: ignore[method-assign]
     k("global_load_b32", k.v(2), k.v(1), k.s(4, 2), **modifiers)
     k("s_endpgm")
     box.run(k)
-    assert [kind.scope for kind in kinds if kind.unit is Unit.VECTOR] == [scope]
+    assert [kind.scope for kind in kinds if kind.unit is AccessUnit.VECTOR] == [scope]
 
 def test_buffers_end_where_their_resource_says() -> None:
   k, box = prepared("gfx1100", struct.pack("<32I", *range(1, 33)), 128)

@@ -7,7 +7,7 @@ import struct
 import pytest
 from amd.kernels import Box, Kernel, floats, words
 
-from tinyhw.emulator.amd.execute.wave import Status, Workgroup
+from tinyhw.emulator.amd.execute.wave import StepResult, Workgroup
 from tinyhw.emulator.errors import OutOfBounds, StrictError, UnknownInstruction
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.isa.amd.table import regs
@@ -172,9 +172,9 @@ def test_a_step_stops_at_its_budget_and_at_barriers() -> None:
   code = FlatMemory()
   code.add(0x10000, bytearray(k.bytes()))
   group = Workgroup("gfx1100", code.load, box.registers(k, (64,)), (0, 0, 0), box.memory, 0, 1)
-  assert group.step(10) is Status.RUNNING
-  assert group.step(1000) is Status.BARRIER
-  assert group.step(1000) is Status.DONE
+  assert group.step(10) is StepResult.RUNNING
+  assert group.step(1000) is StepResult.BARRIER
+  assert group.step(1000) is StepResult.DONE
   assert group.executed == 2 * 52
 
 def test_two_seeds_run_waves_in_another_order() -> None:

@@ -16,7 +16,7 @@ from tinyhw.emulator.amd.meaning.vector import VECTOR
 from tinyhw.emulator.amd.native.native import Translator, native
 from tinyhw.emulator.amd.python.lanes import compiled
 from tinyhw.emulator.amd.python.operands import constant_argument
-from tinyhw.emulator.amd.python.shapes import Form, Pass, Shape, Target
+from tinyhw.emulator.amd.python.shapes import OperandForm, Evaluation, InstructionShape, ResultForm
 from tinyhw.emulator.memory.lds import LocalMemory
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.emulator.native import threaded
@@ -27,22 +27,25 @@ from tinyhw.isa.x86.capabilities import capabilities
 
 pytestmark = pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages")
 
-VECTOR_FORM = Form("v")
+VECTOR_FORM = OperandForm("v")
 ROWS = 12
 # places of operands: vector registers in steps of two, so that 64-bit ones have room
 PLACES: dict[str, Any] = {"D": 0, "D1": 0, "S0": 2, "S1": 4, "S2": 6, "K": 8, "VCC": 106, "CARRY": 104}
 VALUES = FLOAT32 + INTEGERS + tuple(a | b << 16 for a, b in zip(FLOAT16, reversed(FLOAT16)))
 WORDS = VALUES + tuple(x >> 32 for x in FLOAT64) + tuple(x & 0xffffffff for x in FLOAT64)
 
-def vector_shape(meaning: str, lanes: int = 32, s1: Form = VECTOR_FORM, **more: bool) -> Shape:
-  sources = tuple((name, s1 if name == "S1" else Form("v")) for name in ("S0", "S1", "S2", "D", "K"))
-  return Shape(meaning, (Pass(sources, (("D", Target("v")), ("D1", Target("v", dword=1)))),), lanes, **more)
+def vector_shape(meaning: str, lanes: int = 32, s1: OperandForm = VECTOR_FORM, **more: bool) -> InstructionShape:
+  sources = tuple((name, s1 if name == "S1" else OperandForm("v")) for name in ("S0", "S1", "S2", "D", "K"))
+  return InstructionShape(meaning, (Evaluation(sources, (("D", ResultForm("v")), ("D1", ResultForm("v", dword=1)))),),
+                          lanes, **more)
 
-def scalar_shape(meaning: str) -> Shape:
-  return Shape(meaning, (Pass(tuple((name, Form("s")) for name in ("S0", "S1", "D")) + (("K", Form("k")),),
-                              (("D", Target("s")),)),), 0)
+def scalar_shape(meaning: str) -> InstructionShape:
+  return InstructionShape(meaning,
+                          (Evaluation(tuple((name, OperandForm("s")) for name in ("S0", "S1", "D"))
+                                      + (("K", OperandForm("k")),),
+                              (("D", ResultForm("s")),)),), 0)
 
-def translates(shape: Shape, lanes: int = 32) -> bool:
+def translates(shape: InstructionShape, lanes: int = 32) -> bool:
   try: Translator(shape, False, lanes, capabilities("x86_64:avx2")).program()
   except Untranslatable: return False
   return True
@@ -69,7 +72,7 @@ def same(a: int, b: int, high: tuple[int, int] = (0, 0)) -> bool:
   return all(x == y or x & 0x7fff > 0x7c00 and y & 0x7fff > 0x7c00
              for x, y in ((a & 0xffff, b & 0xffff), (a >> 16, b >> 16)))
 
-def run_native(shape: Shape, arguments: dict[str, Any], wave: Wave) -> None:
+def run_native(shape: InstructionShape, arguments: dict[str, Any], wave: Wave) -> None:
   """Execute a shape by a record of the loop."""
   loop = threaded.engine()
   masked = not wave.full and bool(shape.lanes)
@@ -89,7 +92,7 @@ def run_native(shape: Shape, arguments: dict[str, Any], wave: Wave) -> None:
   assert loop.run(wave.file.address) == Exit.PYTHON
   assert wave.context[AT["RECORD"]] == records.address + WORD * (len(records.words) - HEAD)
 
-def compare(shape: Shape, lanes: int, exec_mask: int, seed: object, **places: int) -> None:
+def compare(shape: InstructionShape, lanes: int, exec_mask: int, seed: object, **places: int) -> None:
   python, machine = (filled(lanes, random.Random(f"{shape.meaning}{seed}")) for _ in range(2))
   made = compiled(shape)
   arguments = {**PLACES, **places}
@@ -144,24 +147,26 @@ def test_results_may_overlap_operands(name: str) -> None:
                  {"D": 1, "D1": 1}):
     for lanes, mask in MASKS: compare(vector_shape(VECTOR[name], lanes), lanes, mask, 1, **places)
 
-@pytest.mark.parametrize("form", [Form("s"), Form("k"), Form("v", negate=True), Form("v", magnitude=True),
-                                  Form("s", negate=True, magnitude=True),
-                                  Form("v", shift=8, width=8), Form("v", shift=16, width=16),
-                                  Form("v", shift=8, width=8, signed=True),
-                                  Form("scc"), Form("vccz"), Form("execz")])
-def test_forms_of_operands(form: Form) -> None:
+@pytest.mark.parametrize("form", [OperandForm("s"), OperandForm("k"), OperandForm("v", negate=True),
+                                  OperandForm("v", magnitude=True),
+                                  OperandForm("s", negate=True, magnitude=True),
+                                  OperandForm("v", shift=8, width=8), OperandForm("v", shift=16, width=16),
+                                  OperandForm("v", shift=8, width=8, signed=True),
+                                  OperandForm("scc"), OperandForm("vccz"), OperandForm("execz")])
+def test_forms_of_operands(form: OperandForm) -> None:
   names = (("v_add_f32", "v_fma_f32", "v_cmp_le_f32", "v_min_f32") if not form.width and form.kind in "vsk"
            else ("v_add_nc_u32", "v_max_i32"))
   for name in names:
     for lanes, mask in MASKS:
       compare(vector_shape(VECTOR[name], lanes, s1=form), lanes, mask, 1, S1=4 if form.kind != "k" else 0xbf800000)
 
-def half_shape(meaning: str, lanes: int, op_sel: int, keep: bool = True, negate: bool = False, **more: bool) -> Shape:
+def half_shape(meaning: str, lanes: int, op_sel: int, keep: bool = True, negate: bool = False,
+               **more: bool) -> InstructionShape:
   """Return a 16-bit instruction on selected halves: bits 0 and 1 of op_sel for the sources, bit 3 for the result."""
-  sources = tuple((name, Form("v", shift=16 * (op_sel >> i & 1), width=16, negate=negate and i == 0))
+  sources = tuple((name, OperandForm("v", shift=16 * (op_sel >> i & 1), width=16, negate=negate and i == 0))
                   for i, name in enumerate(("S0", "S1", "S2")))
-  return Shape(meaning, (Pass((*sources, ("D", Form("v")), ("K", Form("v"))),
-                              (("D", Target("v", shift=16 * (op_sel >> 3), width=16, keep=keep)),)),),
+  return InstructionShape(meaning, (Evaluation((*sources, ("D", OperandForm("v")), ("K", OperandForm("v"))),
+                              (("D", ResultForm("v", shift=16 * (op_sel >> 3), width=16, keep=keep)),)),),
                lanes, **more)
 
 @pytest.mark.parametrize("name", ["v_add_f16", "v_sub_f16", "v_mul_f16", "v_max_f16", "v_min_f16", "v_cvt_f16_i16"])
@@ -183,13 +188,13 @@ def test_clamping_of_floats() -> None:
                                   "v_pk_lshlrev_b16", "v_pk_min_i16"])
 def test_packed_halves(name: str) -> None:
   floating = name.endswith("f16")
-  def sources(half: int) -> tuple[tuple[str, Form], ...]:
-    same, crossed = Form("v", shift=16 * half, width=16), Form("v", shift=16 - 16 * half, width=16,
+  def sources(half: int) -> tuple[tuple[str, OperandForm], ...]:
+    same, crossed = OperandForm("v", shift=16 * half, width=16), OperandForm("v", shift=16 - 16 * half, width=16,
                                                                negate=floating and bool(half))
     return ("S0", same), ("S1", crossed), ("S2", same)
-  passes = tuple(Pass(sources(half), (("D", Target("v", shift=16 * half, width=16)),)) for half in (0, 1))
+  passes = tuple(Evaluation(sources(half), (("D", ResultForm("v", shift=16 * half, width=16)),)) for half in (0, 1))
   for lanes, mask in MASKS:
-    for seed in range(4): compare(Shape(PACKED[name], passes, lanes), lanes, mask, seed)
+    for seed in range(4): compare(InstructionShape(PACKED[name], passes, lanes), lanes, mask, seed)
 
 def test_what_stays_python() -> None:
   for wrong in (vector_shape(VECTOR["v_add_nc_u32"], clamp=True), vector_shape(VECTOR["v_add_f32"], flush32=True),

@@ -8,7 +8,7 @@ import pytest
 from amd.kernels import Box, Kernel, words
 
 from tinyhw import Context
-from tinyhw.emulator.amd.execute.arithmetic import Mode, Uses
+from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands
 from tinyhw.emulator.amd.native.transfer import transfer_of
 from tinyhw.emulator.errors import DataRace, StrictError
 from tinyhw.emulator.native import threaded, translate
@@ -19,7 +19,7 @@ ROWS = {row: 1000 + 32 * row for row in range(32)}
 
 def transfer(text: str, arch: str = "gfx1100") -> str | None:
   inst, _ = decoder(arch)(assemble(text, arch), 0)
-  found = transfer_of(Uses(inst), Mode(arch, 32), ROWS)
+  found = transfer_of(NamedOperands(inst), Mode(arch, 32), ROWS)
   return found.function if found else None
 
 def test_what_is_done_natively() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from amd.lanes import execute
 
-from tinyhw.emulator.amd.python.expressions import Expressions, Value
-from tinyhw.emulator.notation import Node, NotationError, parse
+from tinyhw.emulator.amd.python.expressions import Expressions, PythonExpression
+from tinyhw.emulator.notation import ExpressionNode, NotationError, parse
 
 MASK = 0xffffffff
 
@@ -29,7 +29,8 @@ def test_floats_are_rounded_after_each_operation() -> None:
 class Named(Expressions):
   """Operands are their names, with all values of their types."""
   def __init__(self) -> None: self.locals = {}
-  def read(self, node: Node) -> Value: return Value(str(node.value).lower(), node.type.low, node.type.high)
+  def read(self, node: ExpressionNode) -> PythonExpression:
+    return PythonExpression(str(node.value).lower(), node.type.low, node.type.high)
 
 def text(meaning: str) -> str: return Named().exact(parse(meaning)[0].value)
 

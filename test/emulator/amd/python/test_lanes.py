@@ -8,7 +8,7 @@ from amd.lanes import FLOAT16, FLOAT32, INTEGERS, execute, values
 from tinyhw.emulator.amd.meaning.packed import HALF
 from tinyhw.emulator.amd.meaning.vector import VECTOR
 from tinyhw.emulator.amd.python.lanes import compiled
-from tinyhw.emulator.amd.python.shapes import Form, Pass, Shape, Target
+from tinyhw.emulator.amd.python.shapes import OperandForm, Evaluation, InstructionShape, ResultForm
 from tinyhw.emulator.notation import NotationError
 
 @pytest.mark.parametrize("name", sorted({**VECTOR, **HALF}))
@@ -27,10 +27,12 @@ def test_all_lanes_at_once_and_one_by_one_agree(name: str) -> None:
 
 def same(a: int, b: int) -> bool: return a == b or a & 0x7fffffff > 0x7f800000 and b & 0x7fffffff > 0x7f800000
 
-ADDITION = Shape("D.u32 = S0.u32 + S1.u32", (Pass((("S0", Form("v")), ("S1", Form("s"))), (("D", Target("v")),)),), 32)
+ADDITION = InstructionShape("D.u32 = S0.u32 + S1.u32", (Evaluation((("S0", OperandForm("v")), ("S1", OperandForm("s"))),
+                                                                   (("D", ResultForm("v")),)),), 32)
 
 def test_instructions_that_differ_in_registers_share_a_function() -> None:
-  assert compiled(ADDITION) is compiled(Shape(*ADDITION)) and set(compiled(ADDITION).parameters) == {"S0", "S1", "D"}
+  assert (compiled(ADDITION) is compiled(InstructionShape(*ADDITION)) and set(compiled(ADDITION).parameters)
+          == {"S0", "S1", "D"})
 
 def test_the_text_of_a_function() -> None:
   """As in the module's docstring, with a scalar for the second operand: read once, not for each lane."""

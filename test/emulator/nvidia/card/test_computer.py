@@ -11,16 +11,16 @@ from tinyhw.autogen.nvidia.rm import BRANCHES, ROOT, Status, Version, structures
 from tinyhw.drivers.linux.files import Refused
 from tinyhw.drivers.nvidia.card import HOST, RING
 from tinyhw.emulator.errors import DoorbellError, PageFault
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 
 VERSIONS = [(535, 288, 1), (550, 40, 7), *((branch, 90, 7) for branch in BRANCHES[2:])]
 
-def open_file(computer: Computer, path: str): return computer.open(path, os.O_RDWR)
+def open_file(computer: GpuHost, path: str): return computer.open(path, os.O_RDWR)
 
 def refused(number: int): return pytest.raises(OSError, match=os.strerror(number))
 
 def test_calls_have_the_size_of_this_version() -> None:
-  computer = Computer("sm_90", ["sm_90"])
+  computer = GpuHost("sm_90", ["sm_90"])
   control, s = open_file(computer, "/dev/nvidiactl"), computer.structures
   with refused(errno.EINVAL): control.ioctl(s.RmAlloc.REQUEST + (8 << 16), (ctypes.c_char * 64)())
   with refused(errno.EINVAL): control.ioctl(0xC0044699, (ctypes.c_char * 64)())
@@ -37,7 +37,7 @@ def test_structures_of_the_version_before_are_refused(version: Version, older: V
   """Calls and controls are refused by their size. UVM's calls do not tell it; they are refused where the kernel would
   read past the end.
   """
-  computer = Computer("sm_90", ["sm_90"], version=version)
+  computer = GpuHost("sm_90", ["sm_90"], version=version)
   control, uvm = open_file(computer, "/dev/nvidiactl"), open_file(computer, "/dev/nvidia-uvm")
   new, old = computer.structures, structures(older)
   uvm.ioctl(new.UvmInitialize.REQUEST, new.UvmInitialize())
@@ -57,13 +57,13 @@ def test_structures_of_the_version_before_are_refused(version: Version, older: V
     with refused(errno.EFAULT): uvm.ioctl(number, parameters)
 
 def test_unified_memory_is_initialized_first() -> None:
-  computer = Computer("sm_90", ["sm_90"])
+  computer = GpuHost("sm_90", ["sm_90"])
   uvm, s = open_file(computer, "/dev/nvidia-uvm"), computer.structures
   with refused(errno.EPERM): uvm.ioctl(s.UvmRegisterGpu.REQUEST, s.UvmRegisterGpu())
   with refused(errno.EINVAL): uvm.ioctl(9999, s.UvmRegisterGpu())
 
 def test_a_card_is_bound_to_one_client_and_mapped_once() -> None:
-  computer = Computer("sm_90", ["sm_90"])
+  computer = GpuHost("sm_90", ["sm_90"])
   control, card, s = open_file(computer, "/dev/nvidiactl"), open_file(computer, "/dev/nvidia0"), computer.structures
   with refused(errno.EINVAL): card.ioctl(s.RegisterFd.REQUEST, s.RegisterFd(ctl_fd=card.fileno()))
   card.ioctl(s.RegisterFd.REQUEST, s.RegisterFd(ctl_fd=control.fileno()))
@@ -121,7 +121,7 @@ def test_host_memory_is_mapped_through_the_control_device(opened) -> None:
 def test_unified_memory_holds_the_process_s_memory_by_a_second_file() -> None:
   """Once, for a file that has begun. Without it no address space is registered, so the driver does it before the first
   one."""
-  computer = Computer("sm_90", ["sm_90"])
+  computer = GpuHost("sm_90", ["sm_90"])
   uvm, second, s = open_file(computer, "/dev/nvidia-uvm"), open_file(computer, "/dev/nvidia-uvm"), computer.structures
   def hold(file, other) -> int:
     request = s.UvmMmInitialize(uvmFd=other.fileno())

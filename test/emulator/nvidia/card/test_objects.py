@@ -7,14 +7,14 @@ from tinyhw.autogen.nvidia import rm
 from tinyhw.autogen.nvidia.rm import Status
 from tinyhw.drivers.linux.files import Refused
 from tinyhw.emulator.errors import PacketError
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 from tinyhw.emulator.nvidia.card.gpu import ComputeMode
 from tinyhw.emulator.nvidia.card.objects import EXTERNALLY_OWNED, Refusal
 
 class Client:
   """A client that calls the objects directly."""
   def __init__(self, **arguments) -> None:
-    self.computer = Computer("sm_90x2", ["sm_90", "sm_90"], **arguments)
+    self.computer = GpuHost("sm_90x2", ["sm_90", "sm_90"], **arguments)
     self.s, self.objects = self.computer.structures, self.computer.objects
     self.root = self.new(0, rm.ROOT)
     self.device = self.new(self.root, rm.DEVICE, self.s.DeviceParams())

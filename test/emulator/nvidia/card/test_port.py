@@ -3,7 +3,7 @@ import pytest
 
 from tinyhw.emulator.errors import PageFault, StaleRead, UninitialisedRead
 from tinyhw.emulator.memory.cache import Coherence
-from tinyhw.emulator.memory.memory import ENGINE, INSTRUCTION, SCALAR, VECTOR, Kind, Scope, Unit
+from tinyhw.emulator.memory.memory import ENGINE, INSTRUCTION, SCALAR, VECTOR, AccessKind, Scope, AccessUnit
 from tinyhw.emulator.memory.pages import PageTable, Range
 from tinyhw.emulator.memory.physical import Physical
 from tinyhw.emulator.nvidia.card.port import Caches, Port
@@ -35,9 +35,9 @@ def test_caches_keep_what_was_there_until_they_are_told(parts) -> None:
   one, two, engine = Port(*parts, "block 1", caches, 1), Port(*parts, "block 2", caches, 2), Port(*parts, "a copy")
   engine.store(BASE, b"old!", ENGINE)
   for kind, said, unit in ((VECTOR, "L1 cache of multiprocessor 1 of GPU 0 was not invalidated since; set global_data",
-                            Unit.VECTOR),
-                           (SCALAR, "constant cache .* set constant", Unit.SCALAR),
-                           (INSTRUCTION, "instruction cache", Unit.INSTRUCTION)):
+                            AccessUnit.VECTOR),
+                           (SCALAR, "constant cache .* set constant", AccessUnit.SCALAR),
+                           (INSTRUCTION, "instruction cache", AccessUnit.INSTRUCTION)):
     assert one.load(BASE, 4, kind) == b"old!"
     engine.store(BASE, b"new!", ENGINE)
     with pytest.raises(StaleRead, match=said): one.load(BASE, 4, kind)
@@ -47,14 +47,16 @@ def test_caches_keep_what_was_there_until_they_are_told(parts) -> None:
     caches.forget(unit)
   one.load(BASE, 4)
   two.store(BASE, b"mine")
-  assert one.load(BASE, 4, Kind(Unit.VECTOR, Scope.DEVICE)) == b"mine", "loads of the device's scope pass by the L1"
+  assert one.load(BASE, 4, AccessKind(AccessUnit.VECTOR, Scope.DEVICE)) == b"mine", ("loads of the device's scope "
+                                                                                     "pass by the L1")
   assert two.load(BASE, 4) == b"mine", "its own"
   with pytest.raises(StaleRead): one.load(BASE, 4)
 
 def test_atomics_and_copies(parts) -> None:
   port = Port(*parts, "a block", Caches("GPU 0"), 0)
   port.store(BASE, (5).to_bytes(4, "little"))
-  assert (port.atomic(BASE, 4, lambda old: old + 7) == 5 and port.load(BASE, 4, Kind(Unit.VECTOR, Scope.DEVICE))
+  assert (port.atomic(BASE, 4, lambda old: old + 7) == 5
+          and port.load(BASE, 4, AccessKind(AccessUnit.VECTOR, Scope.DEVICE))
           == (12).to_bytes(4, "little"))
   port.copy(BASE, BASE + 4000, 200)
   with pytest.raises(UninitialisedRead): port.load(BASE + 4100, 4)

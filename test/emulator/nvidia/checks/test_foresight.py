@@ -7,22 +7,22 @@ import pytest
 from nvidia.warps import ORIGIN, assembled, scheduled
 
 from tinyhw.emulator.errors import StrictError
-from tinyhw.emulator.nvidia.checks.foresight import Known, foresee, known, tell
-from tinyhw.emulator.nvidia.checks.strict import Schedule
-from tinyhw.emulator.nvidia.execute.decoded import Decoded, made_ready
+from tinyhw.emulator.nvidia.checks.foresight import CheckState, foresee, known, tell
+from tinyhw.emulator.nvidia.checks.strict import PipelineState
+from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction, made_ready
 from tinyhw.isa.sass.model.latency import LATENCIES, LATE_READERS, MOST
 
-START = known(Schedule())
+START = known(PipelineState())
 LINES = ["FADD R0, R1, R2", "IADD3 R3, R0, R1, RZ", "MUFU.RCP R4, R3", "FMUL R5, R4, R0",
          "ISETP.LT.AND P0, PT, R1, R2, PT", "@P0 MOV R6, R5",
          "LDS.64 R8, [R6]", "DADD R10, R8, R8", "STS [R3], R10", "IMAD.WIDE R12, R0, R1, R8", "F2I.TRUNC.NTZ R14, R5"]
 
-def steps(code: bytes) -> list[Decoded]:
+def steps(code: bytes) -> list[DecodedInstruction]:
   return [made_ready(code[i:i + 16], "sm_90", ORIGIN + i) for i in range(0, len(code), 16)]
 
-def issued(before: Known, what: list[Decoded]) -> str:
+def issued(before: CheckState, what: list[DecodedInstruction]) -> str:
   """Return the error of issuing steps, or ""."""
-  schedule = Schedule()
+  schedule = PipelineState()
   tell(schedule, before)
   try:
     for step in what: schedule.issue(step.inst, step.uses, step.control)
@@ -40,7 +40,7 @@ def test_the_parts_of_a_way_are_the_whole() -> None:
   for _ in range(60):
     lines = [source.choice(LINES) for _ in range(12)]
     code = steps(scheduled(lines) if source.random() < 0.5 else assembled([hasty(source, line) for line in lines]))
-    schedule, state = Schedule(), START
+    schedule, state = PipelineState(), START
     for i, step in enumerate(code):
       following = foresee(state, [step])
       assert (following is None) == bool(said := issued(state, [step]))

@@ -8,15 +8,15 @@ import pytest
 from nvidia.products import ARRIVE, DONE
 from nvidia.warps import assembled
 from tinyhw.emulator.errors import MissingWait
-from tinyhw.emulator.nvidia.checks.foresight import Known, foresee, known
+from tinyhw.emulator.nvidia.checks.foresight import CheckState, foresee, known
 from tinyhw.emulator.nvidia.checks.products import KnownProducts, Products
-from tinyhw.emulator.nvidia.checks.strict import Schedule
+from tinyhw.emulator.nvidia.checks.strict import PipelineState
 from tinyhw.emulator.nvidia.execute.decoded import made_ready
 
-START = known(Schedule())
+START = known(PipelineState())
 PRODUCT = "HGMMA.64x8x16.F32.BF16 R24, gdesc[UR8], "
 
-def state(*lines: str) -> Known | None:
+def state(*lines: str) -> CheckState | None:
   code = assembled([f"[B------:R-:W-:-:S15] {line}" for line in lines])
   return foresee(START, [made_ready(code[i:i + 16], "sm_90", i) for i in range(0, 16 * len(lines), 16)])
 
@@ -54,6 +54,6 @@ def test_a_result_that_comes_after_arrive_has_not_been_handed_over() -> None:
   late = ["[B------:R-:W0:-:S15] MUFU.RCP R24, R0", "[B------:R-:W-:-:S15] WARPGROUP.ARRIVE",
           f"[B0-----:R-:W-:-:S15] {PRODUCT}R24, gsb0"]
   code = [made_ready(assembled(late)[i:i + 16], "sm_90", i) for i in range(0, 48, 16)]
-  schedule = Schedule()
+  schedule = PipelineState()
   with pytest.raises(MissingWait, match="R24 was read or written after the last WARPGROUP.ARRIVE"):
     for step in code: schedule.issue(step.inst, step.uses, step.control)

@@ -13,7 +13,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.emulator.errors import MissingHazard, MissingWait, OutOfBounds, UninitialisedRead
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.emulator.nvidia.checks.strict import waits
-from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock
 from tinyhw.isa.sass.asm.decode import decode_all
 from tinyhw.isa.sass.asm.encode import encode
 from tinyhw.isa.sass.capabilities import capabilities
@@ -114,7 +114,7 @@ def run_kernel(code: Code, text: bytes) -> None:
   for k in range(3):
     memory.add(BUFFERS + k * APART, bytearray(struct.pack("<32f", *range(1, 33))))
     slots += (BUFFERS + k * APART).to_bytes(8, "little")
-  Block(launch_of(code, slots, 1), 0, memory).run()
+  ThreadBlock(launch_of(code, slots, 1), 0, memory).run()
 
 @pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
 def test_every_wait_and_every_cycle_of_a_kernel_is_needed(arch: str) -> None:

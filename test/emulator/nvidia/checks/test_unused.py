@@ -10,7 +10,7 @@ from tinyhw.drivers import nvidia
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
 from tinyhw.emulator.errors import UnusedResult
-from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 from tinyhw.emulator.nvidia.checks.unused import check
 
 def look(*lines: str) -> None:
@@ -40,7 +40,7 @@ def test_code_that_goes_anywhere_is_left_alone() -> None: look("MOV R0, 0x1", "B
 @pytest.mark.parametrize("strict", (1, 2))
 def test_a_launch_is_looked_at(strict: int, monkeypatch: pytest.MonkeyPatch) -> None:
   """Only strict execution of the second level does it."""
-  computer = Computer("sm_90", ["sm_90"], strict=strict)
+  computer = GpuHost("sm_90", ["sm_90"], strict=strict)
   monkeypatch.setattr(files, "COMPUTER", computer)
   looked: list[str] = []
   monkeypatch.setattr("tinyhw.emulator.nvidia.checks.unused.check", lambda launch, decoder: looked.append(launch.name))

@@ -6,12 +6,12 @@ import pytest
 from nvidia.warps import ORIGIN, assembled, block_of
 from tinyhw import Context
 from tinyhw.emulator.errors import PageFault, UnknownInstruction
-from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock
 
 def test_blocks_of_a_grid_share_what_is_decoded() -> None:
   first = block_of(assembled(["NOP", "NOP"]))
   first.run()
-  second = Block(first.launch, 1, first.memory, decoder=first.decoder)
+  second = ThreadBlock(first.launch, 1, first.memory, decoder=first.decoder)
   assert second.run() == 3 and list(first.decoder.steps) == [ORIGIN, ORIGIN + 16,
                                                              ORIGIN + 32] and second.translation is first.translation
 

@@ -5,7 +5,7 @@ import pytest
 
 from nvidia.warps import ORIGIN, assembled, block_of
 from tinyhw.emulator.errors import EmulatorError, Hang, MissingHazard, MissingWait
-from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock
 from tinyhw.emulator.nvidia.execute.state import LANES
 
 SLOW, NUMBERS = "[B------:R-:W-:-:S13] ", list(range(LANES))
@@ -22,7 +22,7 @@ def placed(text: str) -> list[str]:
   for name, at in places.items(): lines = [line.replace(name, hex(at)) for line in lines]
   return lines
 
-def executed(text: str, seed: int, arch: str = "sm_90", threads: int = LANES, **predicates: int) -> Block:
+def executed(text: str, seed: int, arch: str = "sm_90", threads: int = LANES, **predicates: int) -> ThreadBlock:
   """Execute lines. R0 has the lanes' numbers, R1 and R2 are 0."""
   block = block_of(assembled(placed(text), arch), arch, registers={0: NUMBERS, 1: [0], 2: [0]}, seed=seed,
                    threads=threads,

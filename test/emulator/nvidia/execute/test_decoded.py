@@ -5,7 +5,7 @@ import pytest
 
 from nvidia.warps import ORIGIN, assembled
 from tinyhw.emulator.errors import MissingHazard, OutOfBounds
-from tinyhw.emulator.nvidia.execute.decoded import Decoder, made_ready
+from tinyhw.emulator.nvidia.execute.decoded import DecodedCode, made_ready
 from tinyhw.isa.sass.asm.encode import encode
 from tinyhw.isa.sass.asm.syntax import parse
 from tinyhw.isa.sass.table.control import Control
@@ -23,7 +23,7 @@ def test_a_decoder_reads_each_instruction_once() -> None:
   def read(address: int, size: int) -> bytes:
     reads.append(address)
     return code[address - ORIGIN:address - ORIGIN + size]
-  decoder = Decoder("sm_90", read)
+  decoder = DecodedCode("sm_90", read)
   steps = [decoder.at(ORIGIN + 16 * i) for i in (0, 1, 2, 0)]
   assert reads == [ORIGIN, ORIGIN + 16, ORIGIN + 32] and steps[3] is steps[0]
   assert [(step.guard, step.inverted, step.ends) for step in steps[:3]] == [(3, True, False), (7, False, True),

@@ -12,7 +12,7 @@ from tinyhw.arithmetic import decode_float16, encode_bfloat16, encode_float16
 from tinyhw.dtype import dtypes, float_to_fp8
 from tinyhw.emulator.errors import (DataRace, EmulatorError, Hang, MissingWait, OutOfBounds, UninitialisedRead,
                                     UnknownInstruction)
-from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock
 from tinyhw.emulator.nvidia.execute.state import LANES
 from tinyhw.emulator.nvidia.meaning.numbers import signed, words_of
 
@@ -27,7 +27,7 @@ def memory_of(first: Tile, second: Tile, a: Numbers, b: Numbers, encode: Callabl
   fill(found, second, b, encode, size)
   return bytes(found)
 
-def sums_of(block: Block, columns: int, first: int = 24) -> list[list[int]]:
+def sums_of(block: ThreadBlock, columns: int, first: int = 24) -> list[list[int]]:
   """Return the words of the accumulator in the PTX ISA's layout: rows of all four warps."""
   found = [[0] * columns for _ in range(64)]
   for w, warp in enumerate(block.warps[:4]):
@@ -40,7 +40,7 @@ def sums_of(block: Block, columns: int, first: int = 24) -> list[list[int]]:
 def product_of(a: Numbers, b: Numbers) -> Numbers:
   return [[sum(x * y for x, y in zip(row, column)) for column in b] for row in a]
 
-def ran(lines: list[str], seed: int = 0, threads: int = THREADS) -> Block:
+def ran(lines: list[str], seed: int = 0, threads: int = THREADS) -> ThreadBlock:
   """Run a program over numbers in the usual tiles."""
   a, b = numbers(64, 16, 1), numbers(16, 16, 2)
   block = program([*tiles(FIRST, OTHER), *lines], memory_of(FIRST, OTHER, a, b, encode_bfloat16), threads, seed)

@@ -9,7 +9,7 @@ import pytest
 from nvidia.warps import LANES, MEMORY, assembled, block_of, give
 from tinyhw.emulator.errors import (
   DataRace, MissingHazard, MissingWait, OutOfBounds, PageFault, UninitialisedRead, UnknownInstruction)
-from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock
 
 START = "[B------:R5:W-:-:S02] LDGSTS.E [R0], [R2.64]"
 AGAIN = "[B------:R5:W-:-:S02] LDGSTS.E [R0+0x80], [R2.64+0x80]"
@@ -19,7 +19,8 @@ BARRIER = "[B------:R-:W-:-:S06] BAR.SYNC 0x0"
 
 def wait(left: int) -> str: return f"[B------:R-:W-:-:S04] DEPBAR.LE SB0, {left:#x}"
 
-def block(lines: Sequence[str], threads: int = LANES, other: int = 0, arch: str = "sm_90", seed: int = 0) -> Block:
+def block(lines: Sequence[str], threads: int = LANES, other: int = 0, arch: str = "sm_90",
+          seed: int = 0) -> ThreadBlock:
   """Return a block: lane n copies word n, from memory that has numbers, to word n of shared memory. The second warp
   copies to `other` words further on."""
   places = [MEMORY + 4 * lane for lane in range(LANES)]

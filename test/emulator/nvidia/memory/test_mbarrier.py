@@ -7,7 +7,7 @@ import pytest
 
 from nvidia.warps import LANES, block_of, scheduled
 from tinyhw.emulator.errors import DataRace, EmulatorError, Hang, OutOfBounds, UninitialisedRead, UnknownInstruction
-from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock
 from tinyhw.emulator.nvidia.memory.mbarrier import Mbarrier
 from tinyhw.emulator.nvidia.memory.shared import SharedMemory
 
@@ -19,7 +19,7 @@ def look(parity: int, word: str = ".TRYWAIT") -> list[str]:
   """Return lines that wait for the phase of a parity."""
   return [f"MOV R3, {parity << 31:#x}", "again:", f"SYNCS.PHASECHK.TRANS64{word} P0, [UR2], R3", "@!P0 BRA again"]
 
-def ran(lines: Sequence[str], threads: int = 64, seed: int = 0) -> Block:
+def ran(lines: Sequence[str], threads: int = 64, seed: int = 0) -> ThreadBlock:
   block = block_of(scheduled(lines), threads=threads, shared=1024, seed=seed)
   block.run()
   return block

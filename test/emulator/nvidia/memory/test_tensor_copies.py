@@ -12,7 +12,7 @@ from nvidia.warps import LANES, MEMORY, block_of, scheduled
 from tinyhw.arithmetic import encode_bfloat16
 from tinyhw.emulator.errors import (
   DataRace, EmulatorError, Hang, MissingWait, OutOfBounds, UninitialisedRead, UnknownInstruction)
-from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.block import ThreadBlock
 from tinyhw.emulator.nvidia.meaning.numbers import words_of
 from tinyhw.emulator.nvidia.memory import tensor_copies
 
@@ -34,7 +34,7 @@ def expect(size: int) -> list[str]:
 WAIT = ["MOV R3, RZ", "again:", "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR2], R3", "@!P0 BRA again"]
 
 def program(lines: Sequence[str], then: Sequence[str], memory: bytes, threads: int = 64, seed: int = 0,
-            begin: Sequence[str] = tuple(initialise(AT, 1))) -> Block:
+            begin: Sequence[str] = tuple(initialise(AT, 1))) -> ThreadBlock:
   """Run a program: the first warp initialises a barrier of one arrival, and executes lines. Then all execute `then`."""
   whole = ["S2R R0, SR_TID.X", "ISETP.GE.U32.AND P1, PT, R0, 0x20, PT", "SHF.L.U32 R1, R0, 0x2, RZ",
            f"UMOV UR2, {AT:#x}", "@P1 BRA met",
@@ -42,7 +42,7 @@ def program(lines: Sequence[str], then: Sequence[str], memory: bytes, threads: i
   return block_of(scheduled(whole), threads=threads, shared=16384, content=bytearray(memory), seed=seed, count=64)
 
 def ran(lines: Sequence[str], then: Sequence[str], memory: bytes, threads: int = 64, seed: int = 0,
-        **given: Sequence[str]) -> Block:
+        **given: Sequence[str]) -> ThreadBlock:
   block = program(lines, then, memory, threads, seed, **given)
   block.run()
   return block

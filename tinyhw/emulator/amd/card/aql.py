@@ -9,7 +9,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tinyhw.autogen.amd import hsa
-from tinyhw.emulator.amd.card.dispatch import Dispatch, Grid, Program, Scratch, start
+from tinyhw.emulator.amd.card.dispatch import Dispatch, Grid, ProgramRegisters, Scratch, start
 from tinyhw.emulator.amd.card.pm4 import PACKETS as PM4_PACKETS, Executor
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
 from tinyhw.emulator.checks.races import Races
@@ -19,7 +19,7 @@ from tinyhw.emulator.schedule import Actor
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.card.queues import Queue
+  from tinyhw.emulator.amd.card.queues import HardwareQueue
 
 Struct = TypeVar("Struct", bound=ctypes.Structure)
 CODE_ALIGNMENT, DESCRIPTOR_ALIGNMENT, KERNARG_ALIGNMENT = 256, 64, 16
@@ -36,13 +36,13 @@ class Progress:
     self.header, self.packet, self.start, self.done = header, packet, start, 0
     self.races = Races()
 
-class Shared:
+class SharedProgress:
   """State that the XCCs of a queue share. complete: number of leading packets that are complete."""
-  def __init__(self, queue: Queue, count: int):
+  def __init__(self, queue: HardwareQueue, count: int):
     self.queue, self.count = queue, count
     self.progress: dict[int, Progress] = {}
     self.complete = self.reported = 0
-    self.readers: list[Processor] = []
+    self.readers: list[CommandProcessor] = []
     self.known = 0                       # ended tasks, as known by a packet that waits for all before it (order.py)
 
   def finish(self, index: int, port: Any) -> None:
@@ -94,7 +94,7 @@ class Shared:
     port.store(self.queue.read_pointer, read.to_bytes(8, "little"), ENGINE)
     return True
 
-def slot(queue: Queue, index: int) -> int:
+def slot(queue: HardwareQueue, index: int) -> int:
   """Return the address of a packet."""
   return int(queue.ring + index * hsa.PACKET_BYTES % queue.ring_size)
 
@@ -109,12 +109,12 @@ class Barrier(NamedTuple):
   everyone: bool
   signals: list[int]
 
-class Processor:
+class CommandProcessor:
   """The command processor of one XCC. at: index of the next packet; shares: the kernels that it has begun.
 
   buffer: the packet whose indirect buffer is being executed; barrier: the barrier packet that it waits at.
   """
-  def __init__(self, shared: Shared, part: int):
+  def __init__(self, shared: SharedProgress, part: int):
     self.shared, self.queue, self.gpu, self.part = shared, shared.queue, shared.queue.gpu, part
     self.executor = Executor(self.queue, self.gpu.xccs[part], part, shared.count)
     self.port = self.executor.port
@@ -269,7 +269,7 @@ class Processor:
     queue = self.shared.descriptor(self.port) if packet.private_segment_size else None
     scratch = Scratch(0, 0) if queue is None else Scratch(queue.scratch_backing_memory_location,
                                                           queue.compute_tmpring_size)
-    program = Program(code + (PRELOAD_SKIP if length else 0), found.compute_pgm_rsrc1, found.compute_pgm_rsrc2,
+    program = ProgramRegisters(code + (PRELOAD_SKIP if length else 0), found.compute_pgm_rsrc1, found.compute_pgm_rsrc2,
                       found.compute_pgm_rsrc3,
                       packet.group_segment_size)
     return start(self.gpu, program, Grid(wave_size, sizes, groups, partial), user, scratch)
@@ -292,8 +292,8 @@ class Processor:
     if properties["enable_sgpr_private_segment_size"]: words.append(packet.private_segment_size)
     return words + [None] * (16 - len(words)), length
 
-def processors(queue: Queue) -> list[Actor]:
+def processors(queue: HardwareQueue) -> list[Actor]:
   """Return the actors of an AQL queue: a processor on each XCC."""
-  shared = Shared(queue, len(queue.gpu.xccs))
-  shared.readers = [Processor(shared, part) for part in range(shared.count)]
+  shared = SharedProgress(queue, len(queue.gpu.xccs))
+  shared.readers = [CommandProcessor(shared, part) for part in range(shared.count)]
   return list(shared.readers)

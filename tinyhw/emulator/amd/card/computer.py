@@ -1,8 +1,8 @@
 """A computer with virtual AMD GPUs: its files, and the calls of /dev/kfd.
 
-Each process (`Box.process`) has its own address spaces, buffers, events, doorbells and queues. Processes share the
-cards' memory, caches, compute units and copy engines, and the system memory that GPUs may use. Work of different
-processes is not checked for order.
+Each process (`VirtualComputer.process`) has its own address spaces, buffers, events, doorbells and queues. Processes
+share the cards' memory, caches, compute units and copy engines, and the system memory that GPUs may use. Work of
+different processes is not checked for order.
 """
 from __future__ import annotations
 import ctypes
@@ -16,14 +16,14 @@ from typing import Any, TypeVar
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.emulator.amd.card import sysfs
 from tinyhw.emulator.amd.card.dispatch import MakeWorkgroup
-from tinyhw.emulator.amd.card.events import MMAP_TYPE_EVENTS, Events
-from tinyhw.emulator.amd.card.gpu import Card, Gpu
+from tinyhw.emulator.amd.card.events import MMAP_TYPE_EVENTS, EventTable
+from tinyhw.emulator.amd.card.gpu import GpuHardware, GpuContext
 from tinyhw.emulator.amd.card.memory import MMAP_GPU_SHIFT, MMAP_TYPE_MMIO, FlushWatcher, MemoryManager
 from tinyhw.emulator.amd.card.queues import MMAP_TYPE_DOORBELL, QueueManager
 from tinyhw.emulator.amd.chips import CHIPS
 from tinyhw.emulator.amd.execute.wave import Workgroup
 from tinyhw.emulator.checks.order import Order
-from tinyhw.emulator.files import Box, VirtualFile, VirtualMapping, refuse
+from tinyhw.emulator.files import VirtualComputer, VirtualFile, VirtualMapping, refuse
 from tinyhw.emulator.memory.cache import Coherence, drop
 from tinyhw.emulator.memory.pages import PageTable
 from tinyhw.emulator.memory.physical import PAGE, Frames
@@ -33,7 +33,7 @@ SYSTEM_LIMIT = 4 << 30         # bytes of system memory for GPUs
 MMAP_TYPE_MASK = 3 << 62
 KFD = "/dev/kfd"
 
-class Computer(Box):
+class GpuHost(VirtualComputer):
   """A box with AMD GPUs. cards: the name of a chip for each.
 
   large_bar: VRAM may be PUBLIC. peers: cards reach each other's VRAM. version: of the KFD interface.
@@ -45,7 +45,7 @@ class Computer(Box):
     self.large_bar, self.peers, self.version = large_bar, peers, version
     self.coherence = Coherence() if strict else None
     self.make_workgroup: MakeWorkgroup = Workgroup  # tests may replace it
-    self.cards = [Card(CHIPS[card], index) for index, card in enumerate(cards)]
+    self.cards = [GpuHardware(CHIPS[card], index) for index, card in enumerate(cards)]
     if self.coherence is not None: self.coherence.host_writes += [card.host_writes for card in self.cards]
     self.begin_process()
     self.texts.update(sysfs.tree(self))
@@ -53,22 +53,22 @@ class Computer(Box):
   def begin_process(self) -> None:
     self.order = Order() if self.strict else None
     self.memory = MemoryManager(self, SYSTEM_LIMIT)
-    self.events = Events(self)
+    self.events = EventTable(self)
     self.queues = QueueManager(self)
     self.runtime_enabled = False
-    self.gpus = [Gpu(self, card) for card in self.cards]
+    self.gpus = [GpuContext(self, card) for card in self.cards]
     self.nodes[KFD] = partial(KfdFile, self, KFD)
     for gpu in self.gpus: self.nodes[f"/dev/dri/renderD{gpu.minor}"] = partial(RenderFile, self, gpu)
 
   # **** helpers of calls ****
 
-  def gpu(self, number: int) -> Gpu:
+  def gpu(self, number: int) -> GpuContext:
     """Return the GPU with this id. EINVAL where there is none."""
     found = next((gpu for gpu in self.gpus if gpu.gpu_id == number), None)
     if found is None: raise refuse(errno.EINVAL, f"no GPU has the id {number:#x}")
     return found
 
-  def bound_gpu(self, number: int, unbound: int = errno.ENODEV) -> Gpu:
+  def bound_gpu(self, number: int, unbound: int = errno.ENODEV) -> GpuContext:
     """Return the same, with an address space of this process."""
     gpu = self.gpu(number)
     if gpu.drm is None: raise refuse(unbound, f"{gpu.name} has no address space yet: ACQUIRE_VM")
@@ -117,7 +117,7 @@ class Computer(Box):
 
 class RenderFile(VirtualFile):
   """A render node: address spaces, and mappings of buffers."""
-  def __init__(self, computer: Computer, gpu: Gpu):
+  def __init__(self, computer: GpuHost, gpu: GpuContext):
     super().__init__(computer, f"/dev/dri/renderD{gpu.minor}")
     self.computer, self.gpu = computer, gpu
 
@@ -134,7 +134,7 @@ class KfdFile(VirtualFile):
 
   Calls are found by the low byte of their number. A caller's structure may be shorter or longer than the kernel's own.
   """
-  def __init__(self, computer: Computer, path: str):
+  def __init__(self, computer: GpuHost, path: str):
     super().__init__(computer, path)
     self.computer = computer
     memory, events, queues = computer.memory, computer.events, computer.queues

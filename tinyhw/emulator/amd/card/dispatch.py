@@ -17,10 +17,10 @@ from tinyhw.emulator.errors import EmulatorError, MissingHazard, PacketError, Pa
 from tinyhw.emulator.memory.memory import INSTRUCTION
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.card.gpu import Gpu
+  from tinyhw.emulator.amd.card.gpu import GpuContext
   from tinyhw.emulator.amd.card.port import Xcc
-  from tinyhw.emulator.amd.card.queues import Queue
-  from tinyhw.emulator.amd.chips import Chip
+  from tinyhw.emulator.amd.card.queues import HardwareQueue
+  from tinyhw.emulator.amd.chips import ChipParameters
 
 RESIDENT = 8             # workgroups of a dispatch that take turns
 WINDOW = 64              # workgroups not started yet, of which the next one is drawn
@@ -34,7 +34,7 @@ VGPR_GRANULE = {(9, 64): 8, (11, 32): 24, (11, 64): 12, (12, 32): 24, (12, 64): 
 VGPR_UNIT = {(9, 64): 8, (11, 32): 8, (11, 64): 4, (12, 32): 8, (12, 64): 4}         # of PGM_RSRC1.VGPRS
 # ERRATA waves start with other SGPRs than 16 set; raise USER_SGPR so that all together are 16
 SGPR_INIT_16 = ("gfx1100", "gfx1102")
-DONE = 2                 # wave.Status
+DONE = 2                 # wave.StepResult
 DIMENSIONS = "XYZ"
 Triple = tuple[int, int, int]
 
@@ -48,9 +48,9 @@ MakeWorkgroup = Callable[..., WorkgroupLike]
 
 # **** from registers to the start of waves ****
 
-class RegisterFile:
+class ComputeRegisters:
   """The SH registers of a queue, by address. unset: registers that a packet must set before their use."""
-  def __init__(self, gpu: Gpu):
+  def __init__(self, gpu: GpuContext):
     self.gpu = gpu
     self.values: dict[int, int] = {}
 
@@ -73,13 +73,13 @@ class RegisterFile:
     """Return the fields of a register."""
     return decoded(self.gpu, name, self.word(name))
 
-def decoded(gpu: Gpu, name: str, value: int) -> dict[str, int]:
+def decoded(gpu: GpuContext, name: str, value: int) -> dict[str, int]:
   """Return a register's fields. Raises PacketError for bits that are in no field."""
   register: Register = gpu.registers.rows[name]
   try: return register.decode([value])
   except ValueError as error: raise PacketError(str(error)) from error
 
-def start_of_registers(registers: RegisterFile, groups: Triple, initiator: int) -> DispatchRegisters:
+def start_of_registers(registers: ComputeRegisters, groups: Triple, initiator: int) -> DispatchRegisters:
   """Return the initial registers of waves after DISPATCH_DIRECT with these sizes."""
   gpu = registers.gpu
   flags = decoded(gpu, "COMPUTE_DISPATCH_INITIATOR", initiator)
@@ -103,7 +103,7 @@ def start_of_registers(registers: RegisterFile, groups: Triple, initiator: int) 
       raise PacketError(f"NUM_THREAD_PARTIAL is {given}, and the last workgroups have {partial} work-items")
   wave_size = 32 if flags.get("cs_w32_en") else 64
   user = [registers.values.get(gpu.registers.rows[f"COMPUTE_USER_DATA_{i}"].address) for i in range(16)]
-  return start(gpu, Program(registers.word("COMPUTE_PGM_LO") << 8 | registers.word("COMPUTE_PGM_HI") << 40,
+  return start(gpu, ProgramRegisters(registers.word("COMPUTE_PGM_LO") << 8 | registers.word("COMPUTE_PGM_HI") << 40,
                             registers.word("COMPUTE_PGM_RSRC1"),
                             registers.word("COMPUTE_PGM_RSRC2"), registers.word("COMPUTE_PGM_RSRC3")),
                Grid(wave_size, size, groups, partial), user,
@@ -111,7 +111,7 @@ def start_of_registers(registers: RegisterFile, groups: Triple, initiator: int) 
                        registers.values.get(gpu.registers.rows["COMPUTE_DISPATCH_SCRATCH_BASE_HI"].address, 0) << 40,
                        registers.values.get(gpu.registers.rows["COMPUTE_TMPRING_SIZE"].address, 0)))
 
-class Program:
+class ProgramRegisters:
   """A program, from its registers."""
   def __init__(self, code: int, rsrc1: int, rsrc2: int, rsrc3: int, lds_bytes: int | None = None):
     self.code, self.rsrc1, self.rsrc2, self.rsrc3, self.lds_bytes = code, rsrc1, rsrc2, rsrc3, lds_bytes
@@ -126,7 +126,7 @@ class Scratch:
   """The base address of scratch memory, and TMPRING_SIZE."""
   def __init__(self, base: int, ring: int): self.base, self.ring = base, ring
 
-def start(gpu: Gpu, program: Program, grid: Grid, user_data: Sequence[int | None],
+def start(gpu: GpuContext, program: ProgramRegisters, grid: Grid, user_data: Sequence[int | None],
           scratch: Scratch) -> DispatchRegisters:
   """Return the initial registers of waves, checked against the limits of a compute unit."""
   chip = gpu.chip
@@ -164,7 +164,7 @@ def start(gpu: Gpu, program: Program, grid: Grid, user_data: Sequence[int | None
     bool(one.get("ieee_mode", 0)), bool(one["fp16_ovfl"]), wgp, bool(one["priv"]),
     (program.rsrc1, program.rsrc2, program.rsrc3), waves)
 
-def _scratch(gpu: Gpu, two: dict[str, int], scratch: Scratch) -> tuple[int, int]:
+def _scratch(gpu: GpuContext, two: dict[str, int], scratch: Scratch) -> tuple[int, int]:
   """Return (bytes of a wave, number of waves that have scratch at once)."""
   if not two["scratch_en"]: return 0, 0
   ring = decoded(gpu, "COMPUTE_TMPRING_SIZE", scratch.ring)
@@ -174,7 +174,7 @@ def _scratch(gpu: Gpu, two: dict[str, int], scratch: Scratch) -> tuple[int, int]
                       f"{scratch.ring:#x}")
   return ring["wavesize"] * SCRATCH_UNIT[gpu.chip.generation], waves
 
-def check_fits(chip: Chip, grid: Grid, vgprs: int, wgp: bool) -> None:
+def check_fits(chip: ChipParameters, grid: Grid, vgprs: int, wgp: bool) -> None:
   """Check that a workgroup fits on one compute unit (or two, in WGP mode). Otherwise it would never start."""
   items = grid.size[0] * grid.size[1] * grid.size[2]
   if not 0 < items <= MOST_WORK_ITEMS:
@@ -200,7 +200,8 @@ class Dispatch:
 
   first: number of workgroups that were started before and may still run. `races` distinguishes them by it.
   """
-  def __init__(self, gpu: Gpu, queue: Queue, xcc: Xcc, registers: DispatchRegisters, races: Races, part: int = 0,
+  def __init__(self, gpu: GpuContext, queue: HardwareQueue, xcc: Xcc, registers: DispatchRegisters, races: Races,
+               part: int = 0,
                parts: int = 1, first: int = 0):
     self.gpu, self.queue, self.xcc, self.registers = gpu, queue, xcc, registers
     self.races, self.first = races if gpu.computer.strict else None, first

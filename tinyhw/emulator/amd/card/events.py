@@ -16,8 +16,8 @@ from tinyhw.emulator.files import VirtualMapping, refuse
 from tinyhw.emulator.memory.physical import Frames
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.card.computer import Computer
-  from tinyhw.emulator.amd.card.gpu import Gpu
+  from tinyhw.emulator.amd.card.computer import GpuHost
+  from tinyhw.emulator.amd.card.gpu import GpuContext
 
 SLOTS = kfd.KFD_SIGNAL_EVENT_LIMIT
 UNSIGNALED = b"\xff" * 8
@@ -27,7 +27,7 @@ SIGNALS = (kfd.KFD_IOC_EVENT_SIGNAL, kfd.KFD_IOC_EVENT_DEBUG_EVENT)
 STEPS = 1 << 12                # of the devices, between two checks of the events
 STEPS_OF_MS = 1 << 4           # of the devices, in a millisecond of a wait
 
-class Event:
+class DriverEvent:
   """One event. waiters: number of calls that wait for it now."""
   def __init__(self, number: int, kind: int, auto_reset: bool):
     self.number, self.kind, self.auto_reset, self.signaled, self.waiters, self.age = (number, kind, auto_reset, False,
@@ -40,11 +40,11 @@ class Event:
     self.signaled = True
     self.age += 1
 
-class Events:
+class EventTable:
   """The events of the process, and their page."""
-  def __init__(self, computer: Computer):
+  def __init__(self, computer: GpuHost):
     self.computer = computer
-    self.events: dict[int, Event] = {}
+    self.events: dict[int, DriverEvent] = {}
     self.page: Frames | None = None
     self.page_handle = 0
     self.owned: Frames | None = None     # the page, if the kernel's driver allocated it
@@ -61,7 +61,7 @@ class Events:
       self.page = self.owned = self.computer.memory.system_pages(SLOTS * 8)
       self.page.view[:] = UNSIGNALED * SLOTS
     number = self._free_number(signal)
-    self.events[number] = Event(number, request.event_type, bool(request.auto_reset))
+    self.events[number] = DriverEvent(number, request.event_type, bool(request.auto_reset))
     request.event_id = number
     request.event_trigger_data = number
     request.event_slot_index = number if signal else 0
@@ -83,7 +83,7 @@ class Events:
     self.page, self.page_handle = buffer.frames, handle
     self.page.view[:SLOTS * 8] = UNSIGNALED * SLOTS
 
-  def find(self, number: int) -> Event:
+  def find(self, number: int) -> DriverEvent:
     """Return the event with this number. EINVAL where there is none."""
     event = self.events.get(number)
     if event is None: raise refuse(errno.EINVAL, f"no event {number}")
@@ -103,7 +103,7 @@ class Events:
     """ResetEvent."""
     self._user_event(request.event_id).signaled = False
 
-  def _user_event(self, number: int) -> Event:
+  def _user_event(self, number: int) -> DriverEvent:
     event = self.find(number)
     if event.kind not in SIGNALS: raise refuse(errno.EINVAL, "only signals can be set and reset")
     return event
@@ -151,7 +151,7 @@ class Events:
     try: time.sleep(0.0005 if deadline is None else max(0.0, min(0.0005, deadline - time.monotonic())))
     finally: lock.acquire()
 
-  def _tell(self, event: Event, asked: kfd.EventData) -> None:
+  def _tell(self, event: DriverEvent, asked: kfd.EventData) -> None:
     if event.memory is not None: asked.memory_exception_data = event.memory
     elif event.hardware is not None: asked.hw_exception_data = event.hardware
     else: asked.signal_event_data.last_event_age = event.age
@@ -184,7 +184,8 @@ class Events:
   def _clear_slot(self, number: int) -> None:
     if self.page is not None: self.page.view[number * 8:number * 8 + 8] = UNSIGNALED
 
-  def memory_exception(self, gpu: Gpu, address: int, not_present: bool, read_only: bool, no_execute: bool) -> None:
+  def memory_exception(self, gpu: GpuContext, address: int, not_present: bool, read_only: bool,
+                       no_execute: bool) -> None:
     """Report a fault of the page table, at the page of this address."""
     failure = kfd.MemoryExceptionFailure(NotPresent=not_present, ReadOnly=read_only, NoExecute=no_execute, imprecise=0)
     for event in self.events.values():
@@ -192,7 +193,7 @@ class Events:
       event.memory = kfd.MemoryException(failure=failure, va=address & -4096, gpu_id=gpu.gpu_id)
       event.set()
 
-  def hardware_exception(self, gpu: Gpu, reset_type: int, reset_cause: int, memory_lost: bool) -> None:
+  def hardware_exception(self, gpu: GpuContext, reset_type: int, reset_cause: int, memory_lost: bool) -> None:
     """Report the reset of a GPU."""
     for event in self.events.values():
       if event.kind != kfd.KFD_IOC_EVENT_HW_EXCEPTION: continue

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.autogen.amd.gc import Registers, registers
 from tinyhw.emulator.amd.card.port import Port, Xcc
-from tinyhw.emulator.amd.chips import Chip
+from tinyhw.emulator.amd.chips import ChipParameters
 from tinyhw.emulator.errors import PageFault
 from tinyhw.emulator.memory.cache import HostWrites
 from tinyhw.emulator.memory.pages import PageTable
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.card.computer import Computer, RenderFile
+  from tinyhw.emulator.amd.card.computer import GpuHost, RenderFile
   from tinyhw.emulator.amd.card.dispatch import Dispatch
-  from tinyhw.emulator.amd.card.queues import Queue
+  from tinyhw.emulator.amd.card.queues import HardwareQueue
 
 FIRST_MINOR = 128  # of render nodes
 FAVOUR = 0.8       # part of all workgroups that go to the favoured units
 CLOCK_NS = 10      # the clock of timestamps ticks at 100 MHz
 
-class Card:
+class GpuHardware:
   """The part of a GPU that all processes share. vram_used: bytes that they hold together."""
-  def __init__(self, chip: Chip, index: int):
+  def __init__(self, chip: ChipParameters, index: int):
     self.chip, self.index = chip, index
     self.name = f"GPU {index} ({chip.name})"
     self.gpu_id = 0x4B00 + 0x1D * index + 1  # 16 bits, never 0
@@ -32,14 +32,14 @@ class Card:
                  for i in range(chip.xccs)]
     self.vram_used = 0
 
-class Gpu:
+class GpuContext:
   """A card as one process has it. drm: the render node's file whose address space this process uses, None before
   ACQUIRE_VM.
 
   stopped: the fault after which it does nothing for this process. port: memory as engines see it, without the caches of
   compute units. work: the dispatches that run for this process.
   """
-  def __init__(self, computer: Computer, card: Card):
+  def __init__(self, computer: GpuHost, card: GpuHardware):
     self.computer, self.card, self.chip, self.index, self.name, self.gpu_id = (computer, card, card.chip, card.index,
                                                                                card.name, card.gpu_id)
     self.node, self.minor = card.index + 1, FIRST_MINOR + card.index
@@ -103,7 +103,7 @@ class Gpu:
         buffer.frames.view[:] = bytes(buffer.frames.size)
     self.computer.events.hardware_exception(self, kfd.KFD_HW_EXCEPTION_WHOLE_GPU_RESET, cause, memory_lost=True)
 
-  def drop_work(self, queue: Queue | None) -> None:
+  def drop_work(self, queue: HardwareQueue | None) -> None:
     """End the dispatches of a queue, or all."""
     for dispatch in list(self.work):
       if queue is None or dispatch.queue is queue: dispatch.abandon()

@@ -19,8 +19,8 @@ from tinyhw.emulator.memory.pages import Range
 from tinyhw.emulator.memory.physical import PAGE, Frames, pages
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.card.computer import Computer
-  from tinyhw.emulator.amd.card.gpu import Gpu
+  from tinyhw.emulator.amd.card.computer import GpuHost
+  from tinyhw.emulator.amd.card.gpu import GpuContext
 
 VRAM, GTT, USERPTR = (kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM, kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT,
                       kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR)
@@ -36,21 +36,21 @@ DOORBELL_SLICE = 2 * PAGE               # 1024 doorbells of 8 bytes
 HIGHEST_ADDRESS = 1 << 47               # the half of the address space that the processor has
 MMAP_TYPE_MMIO, MMAP_GPU_SHIFT = 0, 46    # the other types are those of events.py and queues.py
 
-class Buffer:
+class BufferObject:
   """Memory that the program allocated. mapped: its range on each GPU; uses: queues that need it, by GPU; domain: VRAM,
   GTT, ..."""
-  def __init__(self, gpu: Gpu, handle: int, address: int, size: int, flags: int, domain: int, frames: Frames,
+  def __init__(self, gpu: GpuContext, handle: int, address: int, size: int, flags: int, domain: int, frames: Frames,
                mmap_offset: int):
     self.gpu, self.handle, self.address, self.size, self.flags, self.domain = gpu, handle, address, size, flags, domain
     self.frames, self.mmap_offset = frames, mmap_offset
-    self.mapped: dict[Gpu, Range] = {}
-    self.uses: Counter[Gpu] = Counter()
+    self.mapped: dict[GpuContext, Range] = {}
+    self.uses: Counter[GpuContext] = Counter()
 
   def __repr__(self) -> str: return f"{DOMAINS[self.domain]} buffer {self.handle & 0xFFFFFFFF} of {self.gpu.name}"
 
 class BufferWatcher(MemoryWatcher):
   """The program's view of a buffer. Writes to VRAM pass the host data path."""
-  def __init__(self, computer: Computer, buffer: Buffer, offset: int, address: int, length: int):
+  def __init__(self, computer: GpuHost, buffer: BufferObject, offset: int, address: int, length: int):
     super().__init__(computer, buffer.frames, offset, address, length, buffer,
                      partial(computer.memory.release, buffer.frames))
     self.buffer = buffer
@@ -62,7 +62,7 @@ class BufferWatcher(MemoryWatcher):
 
 class FramesWatcher:
   """Pages of the kernel that the program may see. Accesses have no effect."""
-  def __init__(self, computer: Computer, frames: Frames):
+  def __init__(self, computer: GpuHost, frames: Frames):
     self.computer, self.frames = computer, frames
 
   def before_load(self, offset: int, size: int) -> None: pass
@@ -72,7 +72,7 @@ class FramesWatcher:
 
 class FlushWatcher(FramesWatcher):
   """The page whose write flushes the host data path: MMIO_REMAP."""
-  def __init__(self, gpu: Gpu, frames: Frames):
+  def __init__(self, gpu: GpuContext, frames: Frames):
     super().__init__(gpu.computer, frames)
     self.gpu = gpu
 
@@ -81,13 +81,13 @@ class FlushWatcher(FramesWatcher):
 class MemoryManager:
   """The buffers of the process. system_limit: bytes of system memory that GPUs may use, for all processes; system_used:
   bytes that this process holds."""
-  def __init__(self, computer: Computer, system_limit: int):
+  def __init__(self, computer: GpuHost, system_limit: int):
     self.computer, self.system_limit = computer, system_limit
     self.system_used = 0
-    self.buffers: dict[int, Buffer] = {}
+    self.buffers: dict[int, BufferObject] = {}
     self.numbers = itertools.count(1)
     self.users: Counter[Frames] = Counter()       # number of buffers and mappings of the program that keep pages
-    self.vram_frames: dict[Frames, Gpu] = {}
+    self.vram_frames: dict[Frames, GpuContext] = {}
 
   # **** allocation ****
 
@@ -108,7 +108,7 @@ class MemoryManager:
     frames = self._frames(gpu, domain, request.mmap_offset, pages(size))
     self._add(gpu, request, domain, frames)
 
-  def _frames(self, gpu: Gpu, domain: int, address: int, size: int) -> Frames:
+  def _frames(self, gpu: GpuContext, domain: int, address: int, size: int) -> Frames:
     """Return pages for a buffer, within the limits."""
     if domain == VRAM:
       if gpu.vram_used + size > gpu.chip.vram:
@@ -133,12 +133,13 @@ class MemoryManager:
     self.users[frames] += 1
     return frames
 
-  def _add(self, gpu: Gpu, request: Any, domain: int, frames: Frames) -> None:
+  def _add(self, gpu: GpuContext, request: Any, domain: int, frames: Frames) -> None:
     number = next(self.numbers)
     handle = gpu.gpu_id << 32 | number
     mmap_offset = MMAP_TYPE_MMIO | gpu.gpu_id << MMAP_GPU_SHIFT if domain == MMIO_REMAP else number << 40
     if domain == USERPTR: mmap_offset = request.mmap_offset
-    self.buffers[handle] = Buffer(gpu, handle, request.va_addr, pages(request.size), request.flags, domain, frames,
+    self.buffers[handle] = BufferObject(gpu, handle, request.va_addr, pages(request.size), request.flags, domain,
+                                        frames,
                                   mmap_offset)
     self.users[frames] += 1
     request.handle, request.mmap_offset = handle, mmap_offset
@@ -163,7 +164,7 @@ class MemoryManager:
     self.computer.forget(frames)
     self.computer.physical.free(frames)
 
-  def find(self, handle: int, number: int) -> Buffer:
+  def find(self, handle: int, number: int) -> BufferObject:
     """Return the buffer with this handle. number: the errno if there is none."""
     self.computer.bound_gpu(handle >> 32)
     buffer = self.buffers.get(handle)
@@ -180,7 +181,7 @@ class MemoryManager:
       self._map_one(buffer, self.computer.bound_gpu(number))
       request.n_success += 1
 
-  def _map_one(self, buffer: Buffer, gpu: Gpu) -> None:
+  def _map_one(self, buffer: BufferObject, gpu: GpuContext) -> None:
     if gpu in buffer.mapped: return
     if gpu is not buffer.gpu and buffer.domain == VRAM and not self.computer.peers:
       raise refuse(errno.EINVAL, "no link between the cards reaches VRAM")
@@ -210,7 +211,7 @@ class MemoryManager:
 
   # **** the program's own view ****
 
-  def mmap(self, file: VirtualFile, gpu: Gpu, length: int, offset: int, address: int, prot: int,
+  def mmap(self, file: VirtualFile, gpu: GpuContext, length: int, offset: int, address: int, prot: int,
            flags: int) -> VirtualMapping:
     """The render node's mmap."""
     if not flags & MAP_SHARED: raise refuse(errno.EINVAL, "device memory is mapped with MAP_SHARED")
@@ -242,7 +243,8 @@ class MemoryManager:
     if not isinstance(shared, SharedBuffer): raise refuse(errno.EINVAL, "no dma-buf")
     source = shared.buffer
     handle = gpu.gpu_id << 32 | next(self.numbers)
-    self.buffers[handle] = Buffer(gpu, handle, request.va_addr, source.size, source.flags, source.domain, source.frames,
+    self.buffers[handle] = BufferObject(gpu, handle, request.va_addr, source.size, source.flags, source.domain,
+                                        source.frames,
                                   0)
     self.users[source.frames] += 1
     request.handle = handle
@@ -254,7 +256,7 @@ class MemoryManager:
 
 class SharedBuffer(VirtualFile):
   """A dma-buf: it keeps the pages of a buffer as long as it is open."""
-  def __init__(self, computer: Computer, buffer: Buffer):
+  def __init__(self, computer: GpuHost, buffer: BufferObject):
     super().__init__(computer, f"dma-buf of {buffer!r}")
     self.buffer, self.memory = buffer, computer.memory
     self.memory.users[buffer.frames] += 1

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.autogen.amd import pm4
-from tinyhw.emulator.amd.card.dispatch import Dispatch, RegisterFile, start_of_registers
+from tinyhw.emulator.amd.card.dispatch import Dispatch, ComputeRegisters, start_of_registers
 from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory.cache import lines_between
 from tinyhw.emulator.memory.memory import ENGINE
@@ -20,7 +20,7 @@ from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.card.port import Xcc
-  from tinyhw.emulator.amd.card.queues import Queue
+  from tinyhw.emulator.amd.card.queues import HardwareQueue
 
 PACKETS = {9: pm4.GFX9, 10: pm4.GFX10}
 DEEPEST = 2                     # indirect buffers in indirect buffers
@@ -67,10 +67,10 @@ class Executor:
 
   part of parts: the workgroups of a grid that this XCC runs. log: the last packets, for messages.
   """
-  def __init__(self, queue: Queue, xcc: Xcc, part: int = 0, parts: int = 1):
+  def __init__(self, queue: HardwareQueue, xcc: Xcc, part: int = 0, parts: int = 1):
     self.queue, self.gpu, self.xcc, self.part, self.parts = queue, queue.gpu, xcc, part, parts
     self.packets = PACKETS[self.gpu.chip.packets]
-    self.registers = RegisterFile(self.gpu)
+    self.registers = ComputeRegisters(self.gpu)
     self.port = self.gpu.engine_port(f"the command processor of {queue.name}")
     self.agent = self.port.agent = queue.agent()
     self.random = self.gpu.computer.scheduler.random
@@ -323,9 +323,9 @@ class Executor:
     if not self.cursors: raise PacketError("PRED_EXEC works in indirect buffers only")
     if not fields["virtual_xcc_id_select"] >> self.part & 1: self.skipped = fields["exec_count"]
 
-class Ring:
+class RingProcessor:
   """The processor of a PM4 queue."""
-  def __init__(self, queue: Queue, xcc: Xcc):
+  def __init__(self, queue: HardwareQueue, xcc: Xcc):
     self.queue, self.executor = queue, Executor(queue, xcc)
     self.capacity = queue.ring_size // 4
     self.consumed = self.reported = 0    # words, never wrapping
@@ -370,7 +370,7 @@ class Ring:
     self.executor.port.store(self.queue.read_pointer, (self.consumed % self.capacity).to_bytes(4, "little"), ENGINE)
     return True
 
-def processors(queue: Queue, xcc: int) -> list[Actor]:
+def processors(queue: HardwareQueue, xcc: int) -> list[Actor]:
   """Return the actors of a PM4 queue: one command processor, on the XCC that the queue was made for."""
   xccs = queue.gpu.xccs
-  return [Ring(queue, xccs[xcc if xcc < len(xccs) else 0])]
+  return [RingProcessor(queue, xccs[xcc if xcc < len(xccs) else 0])]

@@ -5,21 +5,21 @@ from collections.abc import Sequence
 
 from tinyhw.emulator.memory import port
 from tinyhw.emulator.memory.cache import Coherence, ReadCache, WriteBuffer
-from tinyhw.emulator.memory.memory import Kind, Scope, Unit
+from tinyhw.emulator.memory.memory import AccessKind, Scope, AccessUnit
 from tinyhw.emulator.memory.pages import PageTable
 from tinyhw.named_tuple import NamedTuple
 
-class Level(NamedTuple):
+class CacheLevel(NamedTuple):
   """A kind of cache: its name, and the flag of ACQUIRE_MEM that invalidates it, by packets (9: GFX9, 10: later)."""
   name: str
   flags: dict[int, str]
 
 LEVELS = {
-  "vector": Level("vector cache of compute unit {index}", {9: "TCL1_ACTION_ENA", 10: "GLV_INV"}),
-  "scalar": Level("scalar cache", {9: "SH_KCACHE_ACTION_ENA", 10: "GLK_INV"}),
-  "instruction": Level("instruction cache", {9: "SH_ICACHE_ACTION_ENA", 10: "GLI_INV"}),
-  "first": Level("GL1 cache of shader array {index}", {10: "GL1_INV"}),
-  "last": Level("L2 cache", {9: "TC_ACTION_ENA", 10: "GL2_INV"}),
+  "vector": CacheLevel("vector cache of compute unit {index}", {9: "TCL1_ACTION_ENA", 10: "GLV_INV"}),
+  "scalar": CacheLevel("scalar cache", {9: "SH_KCACHE_ACTION_ENA", 10: "GLK_INV"}),
+  "instruction": CacheLevel("instruction cache", {9: "SH_ICACHE_ACTION_ENA", 10: "GLI_INV"}),
+  "first": CacheLevel("GL1 cache of shader array {index}", {10: "GL1_INV"}),
+  "last": CacheLevel("L2 cache", {9: "TC_ACTION_ENA", 10: "GL2_INV"}),
 }
 WRITE_BACK = {9: "TC_WB_ACTION_EN", 10: "GL2_WB"}  # of RELEASE_MEM
 
@@ -67,35 +67,35 @@ class Port(port.Port):
     super().__init__(table, coherence, who)
     self.xcc, self.unit, self.shared = xcc, unit, shared
 
-  def _chain(self, kind: Kind, uncached: bool) -> tuple[ReadCache, ...]:
-    if self.xcc is None or kind.unit == Unit.ENGINE: return ()
+  def _chain(self, kind: AccessKind, uncached: bool) -> tuple[ReadCache, ...]:
+    if self.xcc is None or kind.unit == AccessUnit.ENGINE: return ()
     levels: list[str] = []
     if kind.scope <= Scope.GROUP:
-      nearest = {Unit.SCALAR: "scalar", Unit.INSTRUCTION: "instruction"}.get(kind.unit, "vector")
+      nearest = {AccessUnit.SCALAR: "scalar", AccessUnit.INSTRUCTION: "instruction"}.get(kind.unit, "vector")
       if nearest != "vector" or kind.scope == Scope.UNIT: levels.append(nearest)
       levels.append("first")
     if not uncached and not self._beyond(kind): levels.append("last")
     return self.xcc.path(levels, self.unit)
 
-  def _beyond(self, kind: Kind) -> bool:
+  def _beyond(self, kind: AccessKind) -> bool:
     """Return whether the scope reaches beyond the L2."""
     return kind.scope == Scope.SYSTEM or self.shared and kind.scope == Scope.DEVICE
 
   def _buffer(self) -> WriteBuffer | None: return None if self.xcc is None else self.xcc.dirty
   def _is_of_lanes(self) -> bool: return self.xcc is not None
 
-  def _way_of_writes(self, kind: Kind, uncached: bool) -> tuple[WriteBuffer | None, tuple[ReadCache, ...]]:
+  def _way_of_writes(self, kind: AccessKind, uncached: bool) -> tuple[WriteBuffer | None, tuple[ReadCache, ...]]:
     if self.xcc is None: return None, ()
     updated = self.xcc.path(("vector", "first") if uncached else ("vector", "first", "last"), self.unit)
     return None if uncached or self._beyond(kind) else self.xcc.dirty, updated
 
-  def invalidate(self, kind: Kind) -> None:
+  def invalidate(self, kind: AccessKind) -> None:
     if self.xcc is None: return
-    levels = [{Unit.SCALAR: "scalar", Unit.INSTRUCTION: "instruction"}.get(kind.unit, "vector")]
+    levels = [{AccessUnit.SCALAR: "scalar", AccessUnit.INSTRUCTION: "instruction"}.get(kind.unit, "vector")]
     if kind.scope >= Scope.DEVICE: levels.append("first")
     if self._beyond(kind): levels.append("last")
     for cache in self.xcc.path(levels, self.unit): cache.clear()
 
-  def write_back(self, kind: Kind) -> None:
+  def write_back(self, kind: AccessKind) -> None:
     if self.xcc is not None and self.coherence is not None and self._beyond(kind):
       self.coherence.write_back(self.xcc.dirty)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.emulator.amd.card import aql, pm4, sdma
-from tinyhw.emulator.amd.card.memory import DOORBELL_SLICE, MMAP_GPU_SHIFT, Buffer, FramesWatcher
+from tinyhw.emulator.amd.card.memory import DOORBELL_SLICE, MMAP_GPU_SHIFT, BufferObject, FramesWatcher
 from tinyhw.emulator.amd.chips import EOP_BYTES
 from tinyhw.emulator.checks.order import Agent
 from tinyhw.emulator.checks.races import SharedRaces
@@ -19,8 +19,8 @@ from tinyhw.emulator.memory.physical import PAGE, Frames, pages
 from tinyhw.emulator.schedule import Actor
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.card.computer import Computer
-  from tinyhw.emulator.amd.card.gpu import Gpu
+  from tinyhw.emulator.amd.card.computer import GpuHost
+  from tinyhw.emulator.amd.card.gpu import GpuContext
 
 MMAP_TYPE_DOORBELL = 3 << 62
 DOORBELLS = DOORBELL_SLICE // 8
@@ -32,12 +32,12 @@ TYPE_NAMES = {COMPUTE: "PM4", SDMA: "SDMA", AQL: "AQL", XGMI: "SDMA", BY_ENGINE:
 UNITS = {COMPUTE: 4, AQL: 64, SDMA: 1, XGMI: 1, BY_ENGINE: 1}  # bytes that pointers count
 SHARE_MASK, TARGET_XCC_SHIFT = 0xFF, 8  # queue_percentage
 
-class Queue:
+class HardwareQueue:
   """One queue. Addresses are the GPU's.
 
   buffers: those that it keeps from being unmapped; doorbell: its index in the slice; stopped: why it does not go on.
   """
-  def __init__(self, gpu: Gpu, number: int, request: Any, buffers: list[Buffer], doorbell: int):
+  def __init__(self, gpu: GpuContext, number: int, request: Any, buffers: list[BufferObject], doorbell: int):
     self.gpu, self.number, self.kind, self.buffers, self.doorbell = gpu, number, request.queue_type, buffers, doorbell
     self.ring, self.ring_size = request.ring_base_address, request.ring_size
     self.read_pointer, self.write_pointer = request.read_pointer_address, request.write_pointer_address
@@ -74,7 +74,7 @@ class Queue:
 
 class DoorbellWatcher(FramesWatcher):
   """The slice of doorbells of a GPU: a 64-bit store rings."""
-  def __init__(self, manager: QueueManager, gpu: Gpu, frames: Frames):
+  def __init__(self, manager: QueueManager, gpu: GpuContext, frames: Frames):
     super().__init__(manager.computer, frames)
     self.manager, self.gpu = manager, gpu
 
@@ -86,9 +86,9 @@ class DoorbellWatcher(FramesWatcher):
 
 class QueueManager:
   """The queues of the process."""
-  def __init__(self, computer: Computer):
+  def __init__(self, computer: GpuHost):
     self.computer = computer
-    self.queues: dict[int, Queue] = {}
+    self.queues: dict[int, HardwareQueue] = {}
 
   # **** creation ****
 
@@ -102,7 +102,7 @@ class QueueManager:
     if len(self.of_card(gpu)) >= MOST_OF_CARD: raise refuse(errno.EPERM, f"a GPU has at most {MOST_OF_CARD} queues")
     engine = self._engine(gpu, request)
     number = next(i for i in range(MOST_QUEUES) if i not in self.queues)
-    queue = Queue(gpu, number, request, buffers, self._doorbell(gpu))
+    queue = HardwareQueue(gpu, number, request, buffers, self._doorbell(gpu))
     queue.engine = engine
     for buffer in buffers: buffer.uses[gpu] += 1
     self.queues[number] = queue
@@ -125,7 +125,7 @@ class QueueManager:
       if address >> 47: raise refuse(errno.EFAULT, f"{address:#x} is no address of the program")
     if request.queue_type not in TYPE_NAMES: raise refuse(ENOTSUPP, f"queue type {request.queue_type}")
 
-  def _buffers(self, gpu: Gpu, request: Any) -> list[Buffer]:
+  def _buffers(self, gpu: GpuContext, request: Any) -> list[BufferObject]:
     """Return the buffers that the queue needs. Each must be one mapping of exactly its size."""
     found = [self._mapping(gpu, request.write_pointer_address & -PAGE, PAGE, "the write pointer's page"),
              self._mapping(gpu, request.read_pointer_address & -PAGE, PAGE, "the read pointer's page"),
@@ -144,15 +144,15 @@ class QueueManager:
     found.append(self._mapping(gpu, request.ctx_save_restore_address, area, "the save area"))
     return found
 
-  def _mapping(self, gpu: Gpu, address: int, size: int, what: str) -> Buffer:
+  def _mapping(self, gpu: GpuContext, address: int, size: int, what: str) -> BufferObject:
     entry = gpu.table.find(address)
     if entry is None: raise refuse(errno.EINVAL, f"{what}: nothing is mapped at {address:#x}")
     if entry.start != address or size and entry.end != address + size:
       raise refuse(errno.EINVAL, f"{what}: {address:#x} and {size:#x} bytes are not exactly {entry!r}")
-    assert isinstance(entry.owner, Buffer)
+    assert isinstance(entry.owner, BufferObject)
     return entry.owner
 
-  def _engine(self, gpu: Gpu, request: Any) -> int:
+  def _engine(self, gpu: GpuContext, request: Any) -> int:
     """Return the copy engine of an SDMA queue: the least used one. Raises ENOMEM when all of them are full."""
     if request.queue_type in (COMPUTE, AQL): return 0
     chip = gpu.chip
@@ -167,12 +167,12 @@ class QueueManager:
     if not free: raise refuse(errno.ENOMEM, "no more SDMA queues")
     return min(free, key=used.count)
 
-  def of_card(self, gpu: Gpu) -> list[Queue]:
+  def of_card(self, gpu: GpuContext) -> list[HardwareQueue]:
     """Return the queues that all processes have on a GPU."""
     return [queue for process in self.computer.processes for queue in process.queues.queues.values()
             if queue.gpu.card is gpu.card]
 
-  def _doorbell(self, gpu: Gpu) -> int:
+  def _doorbell(self, gpu: GpuContext) -> int:
     taken = {queue.doorbell for queue in self.queues.values() if queue.gpu is gpu}
     free = [i for i in range(DOORBELLS) if i not in taken]
     if not free: raise refuse(errno.ENOSPC, "no more doorbells")
@@ -180,7 +180,7 @@ class QueueManager:
 
   # **** life ****
 
-  def find(self, number: int) -> Queue:
+  def find(self, number: int) -> HardwareQueue:
     """Return the queue with this number. EINVAL where there is none."""
     queue = self.queues.get(number)
     if queue is None: raise refuse(errno.EINVAL, f"no queue {number}")
@@ -212,14 +212,14 @@ class QueueManager:
 
   # **** doorbells ****
 
-  def map_doorbells(self, gpu: Gpu, length: int, address: int, prot: int) -> VirtualMapping:
+  def map_doorbells(self, gpu: GpuContext, length: int, address: int, prot: int) -> VirtualMapping:
     """Map the doorbells of all queues that the process has on a GPU."""
     if length != DOORBELL_SLICE: raise refuse(errno.EINVAL, f"doorbells are mapped as {DOORBELL_SLICE:#x} bytes")
     frames = self.computer.memory.system_pages(DOORBELL_SLICE)
     return VirtualMapping(self.computer, self.computer.physical.map(frames, 0, length, address, prot),
                           DoorbellWatcher(self, gpu, frames))
 
-  def ring(self, gpu: Gpu, index: int, value: int) -> None:
+  def ring(self, gpu: GpuContext, index: int, value: int) -> None:
     """Handle a write to a doorbell.
 
     Raises DoorbellError where the hardware would read packets that are not there, or nothing at all.

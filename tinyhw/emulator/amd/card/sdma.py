@@ -18,7 +18,7 @@ from tinyhw.emulator.memory.memory import ENGINE
 from tinyhw.emulator.schedule import Actor
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.card.queues import Queue
+  from tinyhw.emulator.amd.card.queues import HardwareQueue
 
 PACKETS = {4: sdma.V4, 6: sdma.V6, 7: sdma.V7}
 PIECE = 1 << 16          # bytes of a copy in a step
@@ -28,7 +28,7 @@ FILL_WIDTH = {sdma.FILL_BYTE: 1, sdma.FILL_WORD: 4}
 
 class Engine:
   """The processor of an SDMA queue."""
-  def __init__(self, queue: Queue):
+  def __init__(self, queue: HardwareQueue):
     self.queue, self.gpu = queue, queue.gpu
     self.packets = PACKETS[self.gpu.chip.copies]
     self.port = self.gpu.engine_port(f"the copy engine of {queue.name}")
@@ -224,6 +224,6 @@ class Engine:
     self.words, self.at = memoryview(self.port.load(fields["ib_base"], 4 * fields["ib_size"],
                                                     ENGINE)).cast("I").tolist(), 0
 
-def processors(queue: Queue) -> list[Actor]:
+def processors(queue: HardwareQueue) -> list[Actor]:
   """Return the actors of an SDMA queue."""
   return [Engine(queue)]

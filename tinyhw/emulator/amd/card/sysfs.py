@@ -8,8 +8,8 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.card.computer import Computer
-  from tinyhw.emulator.amd.card.gpu import Gpu
+  from tinyhw.emulator.amd.card.computer import GpuHost
+  from tinyhw.emulator.amd.card.gpu import GpuContext
 
 TOPOLOGY = "/sys/devices/virtual/kfd/kfd/topology"
 HEAP_SYSTEM, HEAP_PUBLIC, HEAP_PRIVATE = 0, 1, 2
@@ -24,7 +24,7 @@ def properties(values: dict[str, int]) -> str:
   """Return lines of a name and a number."""
   return "".join(f"{name} {value}\n" for name, value in values.items())
 
-def tree(computer: Computer) -> dict[str, str]:
+def tree(computer: GpuHost) -> dict[str, str]:
   """Return all files, by their paths."""
   files = {f"{TOPOLOGY}/generation_id": "2\n",
            f"{TOPOLOGY}/system_properties": properties({"platform_oem": 0, "platform_id": 0, "platform_rev": 0}),
@@ -35,7 +35,7 @@ def tree(computer: Computer) -> dict[str, str]:
     for name, text in _card(gpu).items(): files[f"/sys/class/drm/renderD{gpu.minor}/device/{name}"] = text
   return files
 
-def _processor(computer: Computer) -> dict[str, str]:
+def _processor(computer: GpuHost) -> dict[str, str]:
   cards = len(computer.gpus)
   files = {"gpu_id": "0\n", "name": "\n",
            "properties": properties({"cpu_cores_count": os.cpu_count() or 1, "simd_count": 0, "mem_banks_count": 1,
@@ -46,7 +46,7 @@ def _processor(computer: Computer) -> dict[str, str]:
     files[f"io_links/{i}/properties"] = _link(LINK_PCIE, 0, gpu.node, LINK_ENABLED)
   return files
 
-def _gpu(computer: Computer, gpu: Gpu) -> dict[str, str]:
+def _gpu(computer: GpuHost, gpu: GpuContext) -> dict[str, str]:
   chip = gpu.chip
   others = [other for other in computer.gpus if other is not gpu]
   link, flags = LINK_XGMI if chip.xgmi_engines else LINK_PCIE, LINK_ENABLED | (0 if computer.peers
@@ -60,7 +60,7 @@ def _gpu(computer: Computer, gpu: Gpu) -> dict[str, str]:
   for i, other in enumerate(others): files[f"p2p_links/{i}/properties"] = _link(link, gpu.node, other.node, flags)
   return files
 
-def _numbers(computer: Computer, gpu: Gpu) -> dict[str, int]:
+def _numbers(computer: GpuHost, gpu: GpuContext) -> dict[str, int]:
   """Return the properties of a GPU's node."""
   chip = gpu.chip
   return {
@@ -91,7 +91,7 @@ def _link(kind: int, start: int, end: int, flags: int) -> str:
                      "recommended_sdma_engine_id_mask": 0,
                      "flags": flags})
 
-def _card(gpu: Gpu) -> dict[str, str]:
+def _card(gpu: GpuContext) -> dict[str, str]:
   """Return the files of the PCI device of a render node."""
   chip = gpu.chip
   files = {"vendor": f"{VENDOR:#06x}\n", "device": f"{chip.device_id:#06x}\n", "product_name": f"{chip.marketing}\n",

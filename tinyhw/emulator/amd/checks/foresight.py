@@ -1,9 +1,9 @@
 """Strict checks of a block before it runs: the part that depends on the path of a wave, not on values.
 
-A `Known` is that part of a `Strict`. It is equal for waves that the checks treat alike: times count back from now, and
-data that can make no difference any more are left out. So loops reach only a few of them. `foresee` passes a stand-in
-for a wave through a block's checks without executing anything. Not included: the written lanes of vector registers,
-which translated code checks, and the addresses of LDS accesses (LocalAccesses).
+A `CheckState` is that part of a `Strict`. It is equal for waves that the checks treat alike: times count back from now,
+and data that can make no difference any more are left out. So loops reach only a few of them. `foresee` passes a
+stand-in for a wave through a block's checks without executing anything. Not included: the written lanes of vector
+registers, which translated code checks, and the addresses of LDS accesses (LocalAccesses).
 """
 from __future__ import annotations
 from collections.abc import Iterable
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, cast
 from tinyhw.emulator.amd.checks.hazards import TRANS_TRANS, TRANS_VALU
 from tinyhw.emulator.amd.checks.hazards_forwarding import KnownWrite
 from tinyhw.emulator.amd.checks.hazards_mfma import LONGEST, MatrixWatch
-from tinyhw.emulator.amd.checks.strict import Event, Strict
+from tinyhw.emulator.amd.checks.strict import CountedInstruction, Strict
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.memory.windows import NOTES
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.decoded import Step
+  from tinyhw.emulator.amd.execute.decoded import DecodedInstruction
   from tinyhw.emulator.amd.execute.matrix import Product
   from tinyhw.emulator.amd.execute.state import Wave
 
@@ -62,7 +62,7 @@ class KnownTranscendental(NamedTuple):
   trans: int
   text: str
 
-class Known(NamedTuple):
+class CheckState(NamedTuple):
   """The state of a wave's checks. scalars: registers that were written; scalar: masks of the scalar watch."""
   scalars: int
   events: tuple[KnownEvent, ...]
@@ -73,7 +73,7 @@ class Known(NamedTuple):
   transcendental: tuple[KnownTranscendental, ...]
   forwarding: tuple[KnownWrite, ...]
 
-def known(strict: Strict) -> Known:
+def known(strict: Strict) -> CheckState:
   """Return the state of a Strict."""
   hazards, scalar = strict.hazards, strict.hazards.scalar
   now, valu, trans, table = hazards.now, hazards.valu, hazards.trans, hazards.table
@@ -85,7 +85,7 @@ def known(strict: Strict) -> Known:
           for register, (when_valu, when_trans, text) in hazards.transcendental.items()
           if valu - when_valu < TRANS_VALU and trans - when_trans < TRANS_TRANS]
   results, addends = ((), ()) if hazards.matrix is None else _products(hazards.matrix, now)
-  return Known(strict.scalars, tuple(_events(strict)), tuple(sorted(starts)),
+  return CheckState(strict.scalars, tuple(_events(strict)), tuple(sorted(starts)),
                (scalar.read, scalar.by_salu, scalar.by_valu), results, addends,
                tuple(sorted(slow)), hazards.forwarding.known(valu) if hazards.forwarding is not None else ())
 
@@ -108,10 +108,11 @@ def _events(strict: Strict) -> Iterable[KnownEvent]:
     age = strict.local.number - event.serial if event.serial >= 0 else -1
     yield KnownEvent(event.kind, tuple(sorted(event.counters)), registers, event.text, event.pc, age)
 
-def tell(strict: Strict, what: Known) -> None:
+def tell(strict: Strict, what: CheckState) -> None:
   """Set the state of a Strict."""
   strict.scalars = what.scalars
-  strict.outstanding = [Event(e.kind, e.counters, e.registers, e.text, e.pc, strict.local.number - e.age if e.age >= 0
+  strict.outstanding = [CountedInstruction(e.kind, e.counters, e.registers, e.text, e.pc, strict.local.number - e.age
+                                           if e.age >= 0
                               else -1) for e in what.events]
   strict.pending = {register: event for event in strict.outstanding for register in event.registers}
   strict.local.keep(event.serial for event in strict.outstanding)
@@ -136,7 +137,8 @@ class StandIn:
     self.registers, self.lanes = wave.registers, wave.lanes
     self.strict = Strict(cast("Wave", self), memoryview(b""), [])
 
-def foresee(stand_in: StandIn, before: Known, steps: Iterable[tuple[int, Step]]) -> Known | None:
+def foresee(stand_in: StandIn, before: CheckState,
+            steps: Iterable[tuple[int, DecodedInstruction]]) -> CheckState | None:
   """Return the state after the steps, (address, step) each. Return None if one of them is an error, which execution
   then reports, or if more LDS accesses are outstanding than translated code records."""
   strict = stand_in.strict

@@ -22,8 +22,8 @@ from tinyhw.machine.ir.inst import Reg
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.arithmetic import Mode, Uses
-  from tinyhw.emulator.amd.execute.decoded import Step
+  from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands
+  from tinyhw.emulator.amd.execute.decoded import DecodedInstruction
 
 class Hazard(NamedTuple):
   """A hazard. first, second: classes of instructions (see `classes`).
@@ -80,13 +80,13 @@ Wait = tuple[int, int, frozenset[int]]
 ALWAYS = -1
 SCALAR_BASE = 1024
 
-def states_of(uses: Uses) -> int:
+def states_of(uses: NamedOperands) -> int:
   """Return the number of wait states of an instruction."""
   return int(uses["simm16"] & 15) + 1 if uses.name == "s_nop" else 1
 
 VALU = ("valu", "trans", "wmma", "mfma")
 
-def classes(uses: Uses) -> frozenset[str]:
+def classes(uses: NamedOperands) -> frozenset[str]:
   """Return the classes of an instruction."""
   name, pipe = uses.name, uses.row.pipe
   found = {pipe}
@@ -109,12 +109,12 @@ def classes(uses: Uses) -> frozenset[str]:
   if "store" in uses.form.words and any(uses.count(n) > 2 for n in ("vdata",) if n in uses): found.add("wide_store")
   return frozenset(found)
 
-def _is_partial(uses: Uses) -> bool:
+def _is_partial(uses: NamedOperands) -> bool:
   if uses.get("dst_sel", 6) != 6: return True
   if uses.name.startswith(("v_cvt_sr_fp8", "v_cvt_sr_bf8")): return bool(uses.get("op_sel"))
   return bool(uses.get("op_sel") & 8) and "op_sel_hi" not in uses.index
 
-def starts_of(step: Step, uses: Uses, mode: Mode) -> tuple[Start, ...]:
+def starts_of(step: DecodedInstruction, uses: NamedOperands, mode: Mode) -> tuple[Start, ...]:
   """Return the hazards whose first half a step may be."""
   found = []
   for number, hazard in enumerate(table(mode.arch)):
@@ -123,7 +123,7 @@ def starts_of(step: Step, uses: Uses, mode: Mode) -> tuple[Start, ...]:
     if registers: found.append((number, registers))
   return tuple(found)
 
-def _written(wrote: str, step: Step, uses: Uses) -> frozenset[int]:
+def _written(wrote: str, step: DecodedInstruction, uses: NamedOperands) -> frozenset[int]:
   if wrote == "v": return frozenset(step.vector_writes)
   if wrote == "s":
     return frozenset(SCALAR_BASE + i for i in range(step.scalar_writes.bit_length()) if step.scalar_writes >> i & 1)
@@ -132,7 +132,7 @@ def _written(wrote: str, step: Step, uses: Uses) -> frozenset[int]:
   written = step.scalar_writes >> special & 1 or wrote == "exec" and "exec" in uses.form.writes
   return frozenset((ALWAYS,)) if written else frozenset()
 
-def registers_of(uses: Uses, *names: str) -> frozenset[int]:
+def registers_of(uses: NamedOperands, *names: str) -> frozenset[int]:
   """Return the registers of operands."""
   found: set[int] = set()
   for name in names:
@@ -142,7 +142,7 @@ def registers_of(uses: Uses, *names: str) -> frozenset[int]:
     found.update(base + value.index + i for i in range(value.cls.units))
   return frozenset(found)
 
-def waits_of(step: Step, uses: Uses, mode: Mode) -> tuple[Wait, ...]:
+def waits_of(step: DecodedInstruction, uses: NamedOperands, mode: Mode) -> tuple[Wait, ...]:
   """Return the hazards whose second half a step may be."""
   found = []
   for number, hazard in enumerate(table(mode.arch)):
@@ -151,7 +151,7 @@ def waits_of(step: Step, uses: Uses, mode: Mode) -> tuple[Wait, ...]:
     if registers: found.append((number, hazard.states, registers))
   return tuple(found)
 
-def _used(how: str, step: Step, uses: Uses) -> frozenset[int]:
+def _used(how: str, step: DecodedInstruction, uses: NamedOperands) -> frozenset[int]:
   if how == "": return frozenset((ALWAYS,))
   if how == "read": return step.read_set
   if how == "write": return frozenset(step.vector_writes)
@@ -181,7 +181,7 @@ class Watch:
     # vector register -> (VALU and transcendental instructions then, text)
     self.transcendental: dict[int, tuple[int, int, str]] = {}
 
-  def check(self, step: Step) -> None:
+  def check(self, step: DecodedInstruction) -> None:
     """Raise MissingHazard if a step comes too soon."""
     for row, states, registers in step.waits:
       for register in registers:
@@ -192,12 +192,12 @@ class Watch:
     if self.matrix is not None and self.matrix.results: self.matrix.check(step, self.now)
     if self.transcendental and step.valu: self.check_transcendental(step)
 
-  def chain(self, step: Step) -> None:
+  def chain(self, step: DecodedInstruction) -> None:
     """Check hazards of three instructions. Raises MissingHazard."""
     self.scalar.step(step)
     if self.forwarding is not None: self.forwarding.step(step, self.valu)
 
-  def note(self, step: Step) -> None:
+  def note(self, step: DecodedInstruction) -> None:
     """Record a step that was issued, and counted in `now` and `valu`."""
     for row, registers in step.starts:
       for register in registers: self.last[row, register] = self.now, self.valu, step.text
@@ -205,7 +205,7 @@ class Watch:
     if self.slow_trans: self.note_transcendental(step)
     self.alert = bool(self.transcendental) or self.matrix is not None and bool(self.matrix.results)
 
-  def check_transcendental(self, step: Step) -> None:
+  def check_transcendental(self, step: DecodedInstruction) -> None:
     """RDNA3 (VALUTransUse): VALU may read a transcendental result after 6 VALU or 2 transcendental instructions, a
     memory access, or va_vdst(0)."""
     for register in step.read_set & self.transcendental.keys():
@@ -216,7 +216,7 @@ class Watch:
                             "instructions between")
       del self.transcendental[register]
 
-  def note_transcendental(self, step: Step) -> None:
+  def note_transcendental(self, step: DecodedInstruction) -> None:
     """Update the transcendental results. An access of memory waits for all, and a new write of a register replaces its
     result.
     """

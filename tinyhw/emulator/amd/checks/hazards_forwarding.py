@@ -12,7 +12,7 @@ from tinyhw.emulator.errors import MissingHazard
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.decoded import Step
+  from tinyhw.emulator.amd.execute.decoded import DecodedInstruction
 
 BETWEEN, BEHIND = 2, 4           # VALU instructions between the writes; between the later one and the reader
 KEPT = BETWEEN + BEHIND + 2      # VALU instructions for which a write can matter
@@ -30,7 +30,7 @@ class ForwardingWatch:
     self.execs = 0
     self.writes: dict[int, tuple[int, int]] = {}
 
-  def step(self, step: Step, now: int) -> None:
+  def step(self, step: DecodedInstruction, now: int) -> None:
     """Check and record an instruction, issued `now` VALU instructions after the start. Raises MissingHazard."""
     if step.valu:
       if self.execs and self.writes: self.check(step, now)
@@ -38,7 +38,7 @@ class ForwardingWatch:
     elif "salu" in step.classes: self.execs += step.activates
     elif "vmem" in step.classes or "lds" in step.classes: self.clear()
 
-  def check(self, step: Step, now: int) -> None:
+  def check(self, step: DecodedInstruction, now: int) -> None:
     found = [(self.writes[register], register) for register in step.read_set & self.writes.keys()]
     for (first, before), one in found:
       for (last, behind), other in found:

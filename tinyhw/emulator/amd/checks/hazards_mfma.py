@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tinyhw.emulator.errors import MissingHazard
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.decoded import Step
+  from tinyhw.emulator.amd.execute.decoded import DecodedInstruction
   from tinyhw.emulator.amd.execute.matrix import Product
 
 LONGEST = 24   # wait states after which no result is watched: none is needed for more
@@ -58,7 +58,7 @@ class MatrixWatch:
     self.results: dict[int, tuple[int, Product, tuple[int, ...], str]] = {}
     self.addends: dict[int, tuple[int, Product, str]] = {}
 
-  def check(self, step: Step, now: int) -> None:
+  def check(self, step: DecodedInstruction, now: int) -> None:
     """Raise MissingHazard if a step comes too soon."""
     for register in step.touched & self.results.keys():
       when, first, registers, text = self.results[register]
@@ -72,7 +72,7 @@ class MatrixWatch:
       need = overwrite_states(first)
       if now - when < need: self.fail(need, now - when, text, "an overwrite of its C")
 
-  def note(self, step: Step, now: int) -> None:
+  def note(self, step: DecodedInstruction, now: int) -> None:
     """Record a step that was issued at a time."""
     assert step.product is not None, "only matrix instructions come here"
     for register in step.vector_writes: self.results[register] = now, step.product, step.vector_writes, step.text
@@ -82,7 +82,7 @@ class MatrixWatch:
     raise MissingHazard(f"{need} wait states are needed between {text} and {use}, and there are {since}; "
                         f"put s_nop {need - since - 1} before this instruction")
 
-def use_of(step: Step, register: int, result: tuple[int, ...]) -> Use:
+def use_of(step: DecodedInstruction, register: int, result: tuple[int, ...]) -> Use:
   """Return the use of a register of an MFMA's result by a step."""
   if step.product is None: return Use.VALU if "valu" in step.classes else Use.MEMORY
   if register in step.factors: return Use.OPERAND

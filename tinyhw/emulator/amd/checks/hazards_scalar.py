@@ -13,7 +13,7 @@ from tinyhw.emulator.errors import MissingHazard
 from tinyhw.isa.amd.table import regs
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.decoded import Step
+  from tinyhw.emulator.amd.execute.decoded import DecodedInstruction
 
 UNTRACKED = 3 << regs.EXEC | 1 << regs.M0 | 1 << regs.NULL | ~((1 << 128) - 1)
 VCC_BITS = 3 << regs.VCC
@@ -31,7 +31,7 @@ class ScalarWatch:
     self.on = self.pairs or arch.startswith("gfx11") and lanes == 64
     self.read = self.by_salu = self.by_valu = 0
 
-  def step(self, step: Step) -> None:
+  def step(self, step: DecodedInstruction) -> None:
     """Check and record an instruction that is issued. Raises MissingHazard."""
     if self.by_salu | self.by_valu: self.check(step)
     if "smem" in step.classes or "buffer" in step.classes:
@@ -47,7 +47,7 @@ class ScalarWatch:
       self.by_salu = self.by_salu | written
       self.by_valu &= ~written
 
-  def check(self, step: Step) -> None:
+  def check(self, step: DecodedInstruction) -> None:
     if not step.valu and "salu" not in step.classes: return
     used = step.scalar_reads
     if used & self.by_salu: self.fail(used & self.by_salu, "SALU", "sa_sdst(0)")

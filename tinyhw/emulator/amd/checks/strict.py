@@ -2,8 +2,8 @@
 
 - A register is uninitialised until it is written, a vector register lane by lane. Reading one raises
   UninitialisedRead.
-- An instruction that a counter counts (a load, a store, a message) is an `Event` until a wait covers it. The registers
-  that it writes are pending, and touching one raises MissingWait.
+- An instruction that a counter counts (a load, a store, a message) is an `CountedInstruction` until a wait covers it.
+  The registers that it writes are pending, and touching one raises MissingWait.
 - Events of one kind end in order. Scalar loads end in any order, and on CDNA so do flat accesses. Only a wait for 0
   covers these. Events of different kinds that share a counter have no known order.
 - Hazards (hazards.py): too few wait states between two instructions raise MissingHazard.
@@ -19,14 +19,14 @@ from tinyhw.emulator.memory.lds import Access
 from tinyhw.isa.amd.table import regs
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.decoded import Step
+  from tinyhw.emulator.amd.execute.decoded import DecodedInstruction
   from tinyhw.emulator.amd.execute.state import Wave
 
 SCALAR_BASE = 1024   # scalar registers among the numbers of pending ones
 UNORDERED = ("smem", "flat")
 SCC = regs.READ_ONLY["src_scc"]
 
-class Event:
+class CountedInstruction:
   """An instruction that counters have counted. counters: those that no wait has covered yet. serial: its number among
   the LDS accesses, or -1."""
   __slots__ = ("kind", "counters", "registers", "text", "pc", "serial")
@@ -83,8 +83,8 @@ class Strict:
     self.wave = wave
     self.vectors = Written(masks, rows)       # vector register -> lanes that were written
     self.scalars = 0                          # scalar registers that were written, as bits
-    self.outstanding: list[Event] = []
-    self.pending: dict[int, Event] = {}
+    self.outstanding: list[CountedInstruction] = []
+    self.pending: dict[int, CountedInstruction] = {}
     self.local = LocalAccesses()
     self.hazards = Watch(wave.registers.arch, wave.lanes)
 
@@ -96,7 +96,7 @@ class Strict:
     """Mark scalar registers as written."""
     self.scalars |= bits
 
-  def issue(self, wave: Wave, step: Step) -> None:
+  def issue(self, wave: Wave, step: DecodedInstruction) -> None:
     """Check the reads and writes of an instruction, execute it, and record its writes. Takes 0.5 us in addition to the
     instruction (CPython 3.12)."""
     if self.pending and not step.touched.isdisjoint(self.pending): self.unwaited(step)
@@ -122,7 +122,7 @@ class Strict:
     for register in step.vector_writes: vectors[register] |= lanes
     if step.counters: self.count(step, wave.pc - step.size)
 
-  def foresee(self, wave: Wave, step: Step, pc: int) -> None:
+  def foresee(self, wave: Wave, step: DecodedInstruction, pc: int) -> None:
     """Do the checks of `issue` without executing anything, and without the written lanes of vector registers
     (foresight.py)."""
     if self.pending and not step.touched.isdisjoint(self.pending): self.unwaited(step)
@@ -138,8 +138,9 @@ class Strict:
     self.scalars |= step.scalar_writes
     if step.counters: self.count(step, pc)
 
-  def count(self, step: Step, pc: int) -> None:
-    event = Event(step.kind, step.counters, step.results, step.text, pc, self.local.end() if step.local else -1)
+  def count(self, step: DecodedInstruction, pc: int) -> None:
+    event = CountedInstruction(step.kind, step.counters, step.results, step.text, pc, self.local.end() if step.local
+                               else -1)
     self.outstanding.append(event)
     for register in step.results: self.pending[register] = event
 
@@ -150,13 +151,13 @@ class Strict:
     for i, event in enumerate(events):
       if limit == 0 or kinds[i] not in UNORDERED and kinds[i + 1:].count(kinds[i]) >= limit: self.finish(event, counter)
 
-  def kind_of(self, event: Event, counter: str) -> str:
+  def kind_of(self, event: CountedInstruction, counter: str) -> str:
     """Return the kind that orders an event. From RDNA on, flat accesses are in order with others (LLVM,
     hasFlatLgkmVMemCountInOrder)."""
     if event.kind != "flat" or self.wave.registers.arch.startswith("gfx9"): return event.kind
     return "lds" if counter in ("lgkmcnt", "dscnt") else "vmem"
 
-  def finish(self, event: Event, counter: str) -> None:
+  def finish(self, event: CountedInstruction, counter: str) -> None:
     event.counters.discard(counter)
     if event.counters: return
     self.outstanding.remove(event)
@@ -170,7 +171,7 @@ class Strict:
 
   # ***** messages *****
 
-  def unwaited(self, step: Step) -> None:
+  def unwaited(self, step: DecodedInstruction) -> None:
     for register in sorted(step.touched & self.pending.keys()):
       event = self.pending[register]
       if (event.kind == step.kind and event.kind not in UNORDERED and register in step.results

@@ -7,8 +7,8 @@ import functools
 from collections.abc import Callable
 
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
-from tinyhw.emulator.amd.execute.decoded import Decoder
-from tinyhw.emulator.checks.unused import Node, Register, refuse, unused
+from tinyhw.emulator.amd.execute.decoded import DecodedCode
+from tinyhw.emulator.checks.unused import InstructionNode, Register, refuse, unused
 from tinyhw.emulator.errors import OutOfBounds
 from tinyhw.errors import DecodeError
 from tinyhw.isa.amd.asm.decode import decoder
@@ -27,7 +27,7 @@ def check(registers: DispatchRegisters, reader: Callable[[int, int], bytes]) -> 
   entry, cdna = registers.code, registers.arch.startswith("gfx9")
   arch = registers.arch if cdna or registers.wave_size == 32 else f"{registers.arch}:wave64"
   found: dict[int, bytes] = {}
-  work, one, fetch = [entry], decoder(arch), Decoder(registers.arch, registers, reader).fetch
+  work, one, fetch = [entry], decoder(arch), DecodedCode(registers.arch, registers, reader).fetch
   while work:
     at = work.pop()
     if at in found: continue
@@ -56,7 +56,7 @@ def looked_at(arch: str, code: tuple[tuple[int, bytes], ...]) -> tuple[tuple[int
   one = decoder(arch)
   return unused({at: node(one(piece, 0)[0], at, len(piece)) for at, piece in code}, SCALAR)
 
-def node(inst: MInst, at: int, size: int) -> Node:
+def node(inst: MInst, at: int, size: int) -> InstructionNode:
   """Return an instruction with its reads and writes."""
   form = inst.row.isa
   reads: set[Register] = set()
@@ -74,7 +74,7 @@ def node(inst: MInst, at: int, size: int) -> Node:
   if inst.row.effects & (Effect.STORE | Effect.BARRIER): results = []
   # two operations, of 32 bits each
   elif inst.row.pipe == "dual": results = [{(r.cls.bank.name, r.index or 0)} for r in inst.writes()]
-  return Node(show(inst), frozenset(reads), frozenset(writes), tuple(map(frozenset, results)), changes_exec,
+  return InstructionNode(show(inst), frozenset(reads), frozenset(writes), tuple(map(frozenset, results)), changes_exec,
               tuple(follow(inst, at, size)))
 
 def implied(name: str, wave: int) -> list[Register]:

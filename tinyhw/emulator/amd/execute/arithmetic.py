@@ -15,9 +15,9 @@ from tinyhw.emulator.amd.meaning.scalar import SCALAR
 from tinyhw.emulator.amd.meaning.vector import VECTOR
 from tinyhw.emulator.amd.python.lanes import compiled
 from tinyhw.emulator.amd.python.operands import constant_argument
-from tinyhw.emulator.amd.python.shapes import Form, Pass, Shape, Target
+from tinyhw.emulator.amd.python.shapes import OperandForm, Evaluation, InstructionShape, ResultForm
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.emulator.notation import Node, parse
+from tinyhw.emulator.notation import ExpressionNode, parse
 from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.named_tuple import NamedTuple
@@ -39,7 +39,7 @@ class Mode(NamedTuple):
   @property
   def cdna(self) -> bool: return self.arch.startswith("gfx9")
 
-class Uses:
+class NamedOperands:
   """An instruction's operands and modifiers by name."""
   def __init__(self, inst: MInst):
     self.inst, self.row, self.form = inst, inst.row, inst.row.isa
@@ -80,11 +80,11 @@ def meaning_of(name: str) -> str | None:
 class Computation(NamedTuple):
   """Computation of an instruction: its shape, the arguments for the maker of python/lanes.py, and the mask that EXEC
   becomes, if any."""
-  shape: Shape
+  shape: InstructionShape
   arguments: dict[str, Any]
   active: int | None = None
 
-def bind(uses: Uses, mode: Mode) -> Run:
+def bind(uses: NamedOperands, mode: Mode) -> Run:
   """Return the function of an instruction with semantics in the notation."""
   runs = [_made(computation) for computation in computations(uses, mode)]
   if len(runs) == 1: return runs[0]
@@ -94,7 +94,7 @@ def bind(uses: Uses, mode: Mode) -> Run:
     two(wave)
   return both
 
-def computations(uses: Uses, mode: Mode) -> list[Computation]:
+def computations(uses: NamedOperands, mode: Mode) -> list[Computation]:
   """Return the computations of an instruction with semantics in the notation, in their order."""
   if "::" in uses.name: return _dual(uses, mode)
   meaning = MEANINGS[uses.name]
@@ -107,7 +107,7 @@ def computations(uses: Uses, mode: Mode) -> list[Computation]:
   elif not shape.lanes and "sdst" in uses and uses["sdst"].index in (regs.EXEC, regs.EXEC + 1): active = regs.EXEC
   return [Computation(shape, arguments, active)]
 
-def _is_mask(uses: Uses, place: str) -> bool:
+def _is_mask(uses: NamedOperands, place: str) -> bool:
   kind = uses.form.specs[uses.index[place]].type
   return kind is not None and kind.name == "mask"
 
@@ -125,7 +125,8 @@ def _argument(parameter: str, arguments: dict[str, Any]) -> Any:
   if parameter in arguments: return arguments[parameter]
   return constant_argument(parameter, arguments[parameter.split("_")[0]])
 
-def _shape(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> tuple[Shape, dict[str, Any]]:
+def _shape(uses: NamedOperands, mode: Mode, meaning: str, places: dict[str, str]) -> tuple[InstructionShape,
+                                                                                           dict[str, Any]]:
   arguments: dict[str, Any] = {"VCC": regs.VCC, "CARRY": regs.VCC}
   for name, place in places.items():
     arguments[name] = _number(uses[place])
@@ -137,10 +138,10 @@ def _shape(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> tupl
   if permuted: arguments["MOVES"] = dpp_moves(uses, mode.lanes)
   sources = {name: place for name, place in places.items() if name != "D" or reads_result(meaning)}
   packed = uses.name in PACKED
-  passes = tuple(Pass(tuple((name, _source(uses, name, place, half, packed)) for name, place in sources.items()),
+  passes = tuple(Evaluation(tuple((name, _source(uses, name, place, half, packed)) for name, place in sources.items()),
                       _targets(uses, mode, meaning, places, half, packed)) for half in range(1 + packed))
   lanes = mode.lanes if uses.name.startswith("v_") and not uses.name.startswith("v_s_") else 0
-  shape = Shape(meaning, passes, lanes, bool(uses.get("clamp")), (0, 1, 2, -1)[uses.get("omod")],
+  shape = InstructionShape(meaning, passes, lanes, bool(uses.get("clamp")), (0, 1, 2, -1)[uses.get("omod")],
                 mode.denormals & 3 == 0, mode.denormals >> 2 == 0,
                 mode.arch == "gfx942", permuted)
   return shape, arguments
@@ -154,21 +155,22 @@ def _number(value: Any) -> Any:
   if not isinstance(value, Reg): return value
   return value.index if value.cls.bank is regs.SGPR else row_of(value)
 
-def _source(uses: Uses, name: str, place: str, half: int, packed: bool) -> Form:
+def _source(uses: NamedOperands, name: str, place: str, half: int, packed: bool) -> OperandForm:
   """Return the form of a source. half: of the pass."""
   value, i = uses[place], int(name[1]) if name[0] == "S" else 0
   kind = "k" if not isinstance(value, Reg) else _SPECIAL.get(value.index, "s") if value.cls.bank is regs.SGPR else "v"
   def bit(modifier: str) -> bool: return bool(uses.get(modifier) >> i & 1)
   if name in ("D", "K"):
-    return Form(kind, shift=16 * half, width=16) if packed and uses.type_bits(place) == 16 else Form(kind, dword=half)
+    return (OperandForm(kind, shift=16 * half, width=16) if packed and uses.type_bits(place) == 16
+            else OperandForm(kind, dword=half))
   if packed: return _packed_source(uses, place, kind, half, bit)
-  form = Form(kind, negate=bit("neg"), magnitude=bit("abs"))
+  form = OperandForm(kind, negate=bit("neg"), magnitude=bit("abs"))
   if "op_sel_hi" in uses.index or "neg_lo" in uses.index:
     if uses.name.startswith("v_fma_mix"):   # the signs of v_fma_mix are called neg and abs
       return form._replace(mix=int(bit("op_sel")) if bit("op_sel_hi") else None)
-    if uses.name == "v_pk_mov_b32": return Form(kind, dword=int(bit("op_sel")) if kind != "k" else 0)
+    if uses.name == "v_pk_mov_b32": return OperandForm(kind, dword=int(bit("op_sel")) if kind != "k" else 0)
     halves = int(bit("op_sel")), int(uses.get("op_sel_hi", 7) >> i & 1)
-    return Form(kind, halves=halves, negates=(bit("neg_lo"), bit("neg_hi")), negate=bit("neg_lo"))
+    return OperandForm(kind, halves=halves, negates=(bit("neg_lo"), bit("neg_hi")), negate=bit("neg_lo"))
   if f"{place}_sel" in uses.index:
     shift, width = SELECTS[uses[f"{place}_sel"]]
     return form._replace(shift=shift, width=width, signed=bit("sext"))
@@ -179,44 +181,45 @@ def _source(uses: Uses, name: str, place: str, half: int, packed: bool) -> Form:
     return form._replace(shift=16, width=16)
   return form
 
-def _packed_source(uses: Uses, place: str, kind: str, half: int, bit: Callable[[str], bool]) -> Form:
+def _packed_source(uses: NamedOperands, place: str, kind: str, half: int, bit: Callable[[str], bool]) -> OperandForm:
   negate = bit("neg_hi" if half else "neg_lo")
   chosen = int(bit("op_sel_hi" if half else "op_sel"))
-  if uses.type_bits(place) == 16: return Form(kind, shift=16 * chosen, width=16, negate=negate)
-  return Form(kind, dword=chosen if kind != "k" else 0, negate=negate)
+  if uses.type_bits(place) == 16: return OperandForm(kind, shift=16 * chosen, width=16, negate=negate)
+  return OperandForm(kind, dword=chosen if kind != "k" else 0, negate=negate)
 
 def _read_bits(instruction: str, name: str) -> int:
   """Return the width of the type that the semantics read an operand as."""
   return next((n.type.bits for a in parse(MEANINGS[instruction]) for n in _nodes(a.value) if n.op == "read"
                and n.value == name), 32)
 
-def _nodes(node: Node) -> list[Node]: return [node, *(n for child in node.args for n in _nodes(child))]
+def _nodes(node: ExpressionNode) -> list[ExpressionNode]:
+  return [node, *(n for child in node.args for n in _nodes(child))]
 
-def _targets(uses: Uses, mode: Mode, meaning: str, places: dict[str, str], half: int,
-             packed: bool) -> tuple[tuple[str, Target], ...]:
+def _targets(uses: NamedOperands, mode: Mode, meaning: str, places: dict[str, str], half: int,
+             packed: bool) -> tuple[tuple[str, ResultForm], ...]:
   if "D" not in places: return ()
   value = uses[places["D"]]
-  if value.cls.bank is regs.SGPR: return (("D", Target("none" if value.index == regs.NULL else "s")),)
+  if value.cls.bank is regs.SGPR: return (("D", ResultForm("none" if value.index == regs.NULL else "s")),)
   if packed:
-    return (("D", Target("v", shift=16 * half, width=16) if uses.type_bits(places["D"]) == 16
-             else Target("v", dword=half)),)
+    return (("D", ResultForm("v", shift=16 * half, width=16) if uses.type_bits(places["D"]) == 16
+             else ResultForm("v", dword=half)),)
   written = next(a.type for a in parse(meaning) if a.target == "D")
   if "dst_sel" in uses.index and SELECTS[uses["dst_sel"]][1]:
     shift, width = SELECTS[uses["dst_sel"]]
     unused = uses["dst_unused"]
-    return (("D", Target("v", shift=shift, width=width, keep=unused == 2, extend=unused == 1)),)
-  target, op_sel = Target("v"), uses.get("op_sel")
+    return (("D", ResultForm("v", shift=shift, width=width, keep=unused == 2, extend=unused == 1)),)
+  target, op_sel = ResultForm("v"), uses.get("op_sel")
   if written.bits == 16:
     short = any(encoding.name == "_e32" for encoding in uses.form.encodings)
-    target = Target("v", shift=16 if op_sel & 8 or uses.name == "v_fma_mixhi_f16" else 0, width=16,
+    target = ResultForm("v", shift=16 if op_sel & 8 or uses.name == "v_fma_mixhi_f16" else 0, width=16,
                     keep=not (mode.cdna and short))
-  elif written.bits == 8: target = Target("v", shift=8 * (op_sel >> 2 & 3), width=8)
+  elif written.bits == 8: target = ResultForm("v", shift=8 * (op_sel >> 2 & 3), width=8)
   return ("D", target), ("D1", target._replace(dword=1))
 
 HALVES_OF_DUAL = ({"S0": "srcx0", "S1": "vsrcx1", "D": "vdstx", "K": "literalx"},
                   {"S0": "srcy0", "S1": "vsrcy1", "D": "vdsty", "K": "literaly"})
 
-def _dual(uses: Uses, mode: Mode) -> list[Computation]:
+def _dual(uses: NamedOperands, mode: Mode) -> list[Computation]:
   """Return the computations of a dual instruction. Both operations read before either writes.
 
   They run one after the other if one does not read the result of the other. Else they become one computation.
@@ -230,13 +233,13 @@ def _dual(uses: Uses, mode: Mode) -> list[Computation]:
   second_places = {"S3": "srcy0", "S4": "vsrcy1", "D2": "vdsty", "K2": "literaly"}
   return [_half(uses, mode, f"{meanings[0]}; {renamed}", {**HALVES_OF_DUAL[0], **second_places})]
 
-def _rows_read(uses: Uses, meaning: str, places: dict[str, str]) -> set[int]:
+def _rows_read(uses: NamedOperands, meaning: str, places: dict[str, str]) -> set[int]:
   """Return the vector registers that one operation reads."""
   names = [place for name, place in places.items() if place in uses and (name != "D" or reads_result(meaning))]
   return {row_of(uses[place]) for place in names if isinstance(uses[place], Reg)
           and uses[place].cls.bank is not regs.SGPR}
 
-def _half(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> Computation:
+def _half(uses: NamedOperands, mode: Mode, meaning: str, places: dict[str, str]) -> Computation:
   """Return one operation of a dual instruction, or both in one computation."""
   arguments: dict[str, Any] = {"VCC": regs.VCC, "CARRY": regs.VCC}
   sources, targets = [], []
@@ -244,10 +247,11 @@ def _half(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> Compu
     if place not in uses: continue
     value = uses[place]
     arguments[name] = _number(value)
-    if name[0] == "D": targets.append((name, Target("v")))
-    sources.append((name, Form("k" if not isinstance(value, Reg) else _SPECIAL.get(value.index, "s")
+    if name[0] == "D": targets.append((name, ResultForm("v")))
+    sources.append((name, OperandForm("k" if not isinstance(value, Reg) else _SPECIAL.get(value.index, "s")
                                if value.cls.bank is regs.SGPR else "v")))
-  shape = Shape(meaning, (Pass(tuple(sources), tuple(targets)),), mode.lanes, flush32=mode.denormals & 3 == 0,
+  shape = InstructionShape(meaning, (Evaluation(tuple(sources), tuple(targets)),), mode.lanes,
+                           flush32=mode.denormals & 3 == 0,
                 flush64=mode.denormals >> 2 == 0)
   return Computation(shape, arguments)
 

@@ -9,20 +9,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
-from tinyhw.emulator.memory.memory import Kind, Scope, Unit
+from tinyhw.emulator.memory.memory import AccessKind, Scope, AccessUnit
 from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Reg
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.arithmetic import Mode, Uses
+  from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands
   from tinyhw.emulator.amd.execute.state import Wave
 
 Run = Callable[["Wave"], None]
-Builder = Callable[["Uses", "Mode"], Run]
+Builder = Callable[["NamedOperands", "Mode"], Run]
 
 def nothing(wave: Wave) -> None: pass
 
-def _nothing(uses: Uses, mode: Mode) -> Run: return nothing
+def _nothing(uses: NamedOperands, mode: Mode) -> Run: return nothing
 
 def scalar_value(value: Any) -> Callable[[Wave], int]:
   """Return a reader of a scalar register or constant. It returns 0 if there is none."""
@@ -43,38 +43,38 @@ CONDITIONS: dict[str, Callable[[Wave], bool]] = {
 }
 
 def _branch(condition: Callable[[Wave], bool]) -> Builder:
-  def bind(uses: Uses, mode: Mode) -> Run:
+  def bind(uses: NamedOperands, mode: Mode) -> Run:
     distance = 4 * signed16(uses["simm16"])
     def run(wave: Wave) -> None:
       if condition(wave): wave.pc += distance
     return run
   return bind
 
-def _call(uses: Uses, mode: Mode) -> Run:
+def _call(uses: NamedOperands, mode: Mode) -> Run:
   target, distance = uses["sdst"].index, 4 * signed16(uses["simm16"])
   def run(wave: Wave) -> None:
     wave.set_wide(target, 2, wave.pc)
     wave.pc += distance
   return run
 
-def _end(uses: Uses, mode: Mode) -> Run:
+def _end(uses: NamedOperands, mode: Mode) -> Run:
   def run(wave: Wave) -> None: wave.ended = True
   return run
 
 def _refuse(why: str) -> Builder:
   """Return a builder for an instruction that a wave must never reach."""
-  def bind(uses: Uses, mode: Mode) -> Run:
+  def bind(uses: NamedOperands, mode: Mode) -> Run:
     def run(wave: Wave) -> None: raise StrictError(f"{uses.name}: {why}")
     return run
   return bind
 
 # ***** barriers *****
 
-def _barrier(uses: Uses, mode: Mode) -> Run:
+def _barrier(uses: NamedOperands, mode: Mode) -> Run:
   def run(wave: Wave) -> None: wave.waiting = True
   return run
 
-def _barrier_signal(uses: Uses, mode: Mode) -> Run:
+def _barrier_signal(uses: NamedOperands, mode: Mode) -> Run:
   if uses["ssrc0"] not in (-1, 0xffffffff):
     raise UnknownInstruction("only barrier -1, that of the workgroup, is emulated")
   def run(wave: Wave) -> None:
@@ -83,7 +83,7 @@ def _barrier_signal(uses: Uses, mode: Mode) -> Run:
     wave.signalled = True
   return run
 
-def _barrier_wait(uses: Uses, mode: Mode) -> Run:
+def _barrier_wait(uses: NamedOperands, mode: Mode) -> Run:
   if signed16(uses["simm16"]) != -1: raise UnknownInstruction("only barrier -1, that of the workgroup, is emulated")
   def run(wave: Wave) -> None:
     if not wave.signalled:
@@ -123,31 +123,31 @@ def wait_limits(name: str, immediate: int, arch: str) -> list[tuple[str, int]]:
   counters = WAITS[name]
   return [(counter, immediate >> 8 * i & 63) for i, counter in enumerate(counters)]
 
-def _wait(uses: Uses, mode: Mode) -> Run:
+def _wait(uses: NamedOperands, mode: Mode) -> Run:
   limits = wait_limits(uses.name, uses.get("simm16"), mode.arch)
   def run(wave: Wave) -> None:
     if wave.strict.outstanding:
       for counter, limit in limits: wave.strict.wait(counter, limit)
   return run
 
-def _wait_alu(uses: Uses, mode: Mode) -> Run:
+def _wait_alu(uses: NamedOperands, mode: Mode) -> Run:
   """s_waitcnt_depctr, s_wait_alu: the issued ALU instructions are done. Fields that are 0 end their hazards."""
   immediate = uses["simm16"]
   return lambda wave: wave.strict.hazards.wait_alu(immediate)
 
 # ***** modes, messages *****
 
-def _denorm_mode(uses: Uses, mode: Mode) -> Run:
+def _denorm_mode(uses: NamedOperands, mode: Mode) -> Run:
   value = uses["simm16"] & 15
   return lambda wave: wave.set_mode(wave.mode & ~0xf0 | value << 4)
 
-def _round_mode(uses: Uses, mode: Mode) -> Run:
+def _round_mode(uses: NamedOperands, mode: Mode) -> Run:
   value = uses["simm16"] & 15
   return lambda wave: wave.set_mode(wave.mode & ~0xf | value)
 
 HWREG_MODE, HWREG_XCC_ID = 1, 20
 
-def _setreg(uses: Uses, mode: Mode) -> Run:
+def _setreg(uses: NamedOperands, mode: Mode) -> Run:
   place = uses["simm16"]
   register, low, size = place & 63, place >> 6 & 31, (place >> 11 & 31) + 1
   if register != HWREG_MODE:
@@ -159,7 +159,7 @@ def _setreg(uses: Uses, mode: Mode) -> Run:
     wave.set_mode(wave.mode & ~mask | value << low & mask)
   return run
 
-def _getreg(uses: Uses, mode: Mode) -> Run:
+def _getreg(uses: NamedOperands, mode: Mode) -> Run:
   place, target = uses["simm16"], uses["sdst"].index
   register, low, size = place & 63, place >> 6 & 31, (place >> 11 & 31) + 1
   if register not in (HWREG_MODE, HWREG_XCC_ID):
@@ -171,46 +171,47 @@ def _getreg(uses: Uses, mode: Mode) -> Run:
 
 MSG_DEALLOC_VGPRS, MSG_RTN_GET_REALTIME = 3, 131
 
-def _message(uses: Uses, mode: Mode) -> Run:
+def _message(uses: NamedOperands, mode: Mode) -> Run:
   number = uses["simm16"] & 0xff
   if number != MSG_DEALLOC_VGPRS or mode.cdna:
     raise UnknownInstruction(f"message {number} is not emulated, only DEALLOC_VGPRS (3)")
   return lambda wave: wave.strict.vectors.clear()  # no vector register exists from here on
 
-def _message_return(uses: Uses, mode: Mode) -> Run:
+def _message_return(uses: NamedOperands, mode: Mode) -> Run:
   number = uses["ssrc0"]
   target, count = uses["sdst"].index, uses.count("sdst")
   if number != MSG_RTN_GET_REALTIME:
     raise UnknownInstruction(f"message {number} is not emulated, only RTN_GET_REALTIME (131)")
   return lambda wave: wave.set_wide(target, count, wave.clock())
 
-def _time(uses: Uses, mode: Mode) -> Run:
+def _time(uses: NamedOperands, mode: Mode) -> Run:
   target = uses["sdata"].index
   return lambda wave: wave.set_wide(target, 2, wave.clock())
 
 # ***** caches *****
 
-def cache_scope(uses: Uses, mode: Mode) -> Scope:
+def cache_scope(uses: NamedOperands, mode: Mode) -> Scope:
   """Return the scope of an access or a cache operation."""
   if mode.arch.startswith("gfx12"): return Scope(uses.get("scope"))
   if mode.cdna: return Scope(2 * uses.get("sc1") + uses.get("sc0"))
   return Scope.DEVICE if uses.get("glc") else Scope.UNIT
 
-def _cache(invalidate: bool, write_back: bool, unit: Unit = Unit.VECTOR, scope: Scope | None = None) -> Builder:
+def _cache(invalidate: bool, write_back: bool, unit: AccessUnit = AccessUnit.VECTOR,
+           scope: Scope | None = None) -> Builder:
   """Return a builder for a cache operation. Without a scope it uses the instruction's."""
-  def bind(uses: Uses, mode: Mode) -> Run:
-    kind = Kind(unit, cache_scope(uses, mode) if scope is None else scope)
+  def bind(uses: NamedOperands, mode: Mode) -> Run:
+    kind = AccessKind(unit, cache_scope(uses, mode) if scope is None else scope)
     def run(wave: Wave) -> None:
       if write_back: wave.memory.write_back(kind)
       if invalidate: wave.memory.invalidate(kind)
     return run
   return bind
 
-def _s_sleep(uses: Uses, mode: Mode) -> Run: return nothing
+def _s_sleep(uses: NamedOperands, mode: Mode) -> Run: return nothing
 
 def _movrel(source_relative: bool, count: int) -> Builder:
   """s_movrels, s_movreld: M0 is added to the number of the source or of the destination."""
-  def bind(uses: Uses, mode: Mode) -> Run:
+  def bind(uses: NamedOperands, mode: Mode) -> Run:
     target, source = uses["sdst"].index, uses["ssrc0"]
     origin = source.index if isinstance(source, Reg) and source.index is not None else 0
     def run(wave: Wave) -> None:
@@ -262,9 +263,9 @@ BUILDERS: dict[str, Builder] = {
   "buffer_wbinvl1": _cache(True, False, scope=Scope.DEVICE),
   "buffer_wbinvl1_vol": _cache(True, False, scope=Scope.DEVICE),
   "global_inv": _cache(True, False), "global_wb": _cache(False, True), "global_wbinv": _cache(True, True),
-  "s_dcache_inv": _cache(True, False, Unit.SCALAR, Scope.DEVICE),
-  "s_gl1_inv": _cache(True, False, Unit.VECTOR, Scope.DEVICE),
-  "s_dcache_wb": _cache(False, True, Unit.SCALAR, Scope.DEVICE),
-  "s_dcache_inv_vol": _cache(True, False, Unit.SCALAR, Scope.DEVICE),
-  "s_dcache_wb_vol": _cache(False, True, Unit.SCALAR, Scope.DEVICE),
+  "s_dcache_inv": _cache(True, False, AccessUnit.SCALAR, Scope.DEVICE),
+  "s_gl1_inv": _cache(True, False, AccessUnit.VECTOR, Scope.DEVICE),
+  "s_dcache_wb": _cache(False, True, AccessUnit.SCALAR, Scope.DEVICE),
+  "s_dcache_inv_vol": _cache(True, False, AccessUnit.SCALAR, Scope.DEVICE),
+  "s_dcache_wb_vol": _cache(False, True, AccessUnit.SCALAR, Scope.DEVICE),
 }

@@ -1,9 +1,9 @@
 """Decoding of bytes to steps: everything that the execution of one instruction needs, made once per instruction of a
 kernel.
 
-A `Step` has the function of the instruction, and its properties for strict.py and hazards.py: registers that it reads
-and writes, counters that count it, hazards of which it may be the first or the second half. Steps do not depend on the
-address, so kernels share them.
+A `DecodedInstruction` has the function of the instruction, and its properties for strict.py and hazards.py: registers
+that it reads and writes, counters that count it, hazards of which it may be the first or the second half. Steps do not
+depend on the address, so kernels share them.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from tinyhw.emulator.amd.checks.hazards import Start, Wait, classes, registers_o
 from tinyhw.emulator.amd.checks.strict import SCALAR_BASE, SCC
 from tinyhw.emulator.amd.execute import (
   arithmetic, control, lanes, matrix, transfer_global, transfer_local, transfer_scalar, transfer_scratch)
-from tinyhw.emulator.amd.execute.arithmetic import Mode, Uses, row_of
+from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands, row_of
 from tinyhw.emulator.errors import EarlyWrite, OutOfBounds, PageFault, UnknownInstruction
 from tinyhw.errors import DecodeError
 from tinyhw.isa.amd.asm.decode import decoder
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LONGEST = 20  # bytes of an instruction with all words that may follow it
 
 @dataclass(eq=False)
-class Step:
+class DecodedInstruction:
   """One instruction as it executes. Vector registers are rows of state.Wave, scalar ones bits by their index.
 
   - touched, read_set, results: registers as strict.Strict.pending numbers them: all, those that are read, those that a
@@ -77,11 +77,11 @@ class Step:
   addend: tuple[int, ...] = ()
   overwritten: str = ""
 
-class Decoder:
+class DecodedCode:
   """The steps of a dispatch's code, by address, for each mode of waves, and their translation after its first use."""
   def __init__(self, arch: str, registers: DispatchRegisters, code_reader: Callable[[int, int], bytes]):
     self.arch, self.lanes, self.sgprs, self.read = arch, registers.wave_size, registers.sgprs, code_reader
-    self.by_mode: dict[int, dict[int, Step]] = {}
+    self.by_mode: dict[int, dict[int, DecodedInstruction]] = {}
     self.translations: list[Translation | None] = []
 
   def shared(self, make: Callable[[], Translation | None]) -> Translation | None:
@@ -89,11 +89,11 @@ class Decoder:
     if not self.translations: self.translations.append(make())
     return self.translations[0]
 
-  def steps(self, mode: int) -> dict[int, Step]:
+  def steps(self, mode: int) -> dict[int, DecodedInstruction]:
     """Return the steps that have been decoded for a mode."""
     return self.by_mode.setdefault(mode, {})
 
-  def decode(self, address: int, mode: int) -> Step:
+  def decode(self, address: int, mode: int) -> DecodedInstruction:
     """Return the step at an address. Raises OutOfBounds outside of the code, UnknownInstruction, EarlyWrite."""
     code = self.fetch(address)
     step = step_of(code, self.mode(mode))
@@ -118,7 +118,7 @@ class Decoder:
                       f"missing?")
 
 @lru_cache(maxsize=65536)
-def step_of(code: bytes, mode: Mode) -> Step:
+def step_of(code: bytes, mode: Mode) -> DecodedInstruction:
   """Return the step of the instruction that begins `code`. Raises UnknownInstruction."""
   arithmetic.check_mode(mode)
   name = mode.arch if mode.cdna or mode.lanes == 32 else f"{mode.arch}:wave64"
@@ -126,10 +126,10 @@ def step_of(code: bytes, mode: Mode) -> Step:
   except DecodeError as e: raise UnknownInstruction(f"{e.message}") from e
   return make_step(inst, size, mode)
 
-def make_step(inst: MInst, size: int, mode: Mode) -> Step:
+def make_step(inst: MInst, size: int, mode: Mode) -> DecodedInstruction:
   """Return the step of an instruction."""
-  uses = Uses(inst)
-  step = Step(inst, size, show(inst), function_of(uses, mode))
+  uses = NamedOperands(inst)
+  step = DecodedInstruction(inst, size, show(inst), function_of(uses, mode))
   _registers(step, uses)
   if uses.form.counter:
     step.counters = tuple(uses.form.counter.split("+"))
@@ -160,7 +160,7 @@ def is_computation(name: str) -> bool:
   if name in control.BUILDERS or name in lanes.BUILDERS: return False
   return arithmetic.meaning_of(name) is not None or "::" in name
 
-def function_of(uses: Uses, mode: Mode) -> Callable[[Wave], None]:
+def function_of(uses: NamedOperands, mode: Mode) -> Callable[[Wave], None]:
   """Return the function that executes an instruction. Raises UnknownInstruction."""
   name = uses.name
   for table in (control.BUILDERS, lanes.BUILDERS):
@@ -171,7 +171,7 @@ def function_of(uses: Uses, mode: Mode) -> Callable[[Wave], None]:
     if run is not None: return run
   raise UnknownInstruction(f"{name} is not emulated")
 
-def _registers(step: Step, uses: Uses) -> None:
+def _registers(step: DecodedInstruction, uses: NamedOperands) -> None:
   """Set the registers that an instruction reads and writes."""
   vector_reads: list[int] = []
   vector_writes: list[int] = []
@@ -203,7 +203,7 @@ _TRACKED = ~(sum(3 << index for name, index in regs.READ_ONLY.items() if name !=
 # begin loops so
 _MASK_LOGIC = frozenset(f"s_{name}_b{bits}" for name in ("or", "and", "and_not1", "andn2", "xor") for bits in (32, 64))
 
-def _implied(step: Step, uses: Uses) -> None:
+def _implied(step: DecodedInstruction, uses: NamedOperands) -> None:
   """Add registers that are no operands: SCC, VCC, M0, EXEC."""
   width = 2 if uses.form.generation.wave == 64 else 1
   for name in uses.form.reads:
@@ -215,7 +215,7 @@ def _implied(step: Step, uses: Uses) -> None:
     elif name == "vcc": step.scalar_writes |= (1 << width) - 1 << regs.VCC
     elif name == "m0": step.scalar_writes |= 1 << regs.M0
 
-def _mask_reads(uses: Uses) -> int:
+def _mask_reads(uses: NamedOperands) -> int:
   """Return the scalar registers that an instruction reads as a mask of lanes."""
   vcc = ((1 << uses.form.generation.wave // 32) - 1 << regs.VCC if "vcc" in uses.form.reads
          and uses.name.startswith("v_") else 0)
@@ -224,7 +224,7 @@ def _mask_reads(uses: Uses) -> int:
                    and spec.type.name == "mask"
                    and spec.access == Access.READ)
 
-def _result_read(uses: Uses, operand: str) -> bool:
+def _result_read(uses: NamedOperands, operand: str) -> bool:
   """Return whether the old value of an operand, marked as read and written, affects the result. DPP, SDWA and half
   loads keep parts of it."""
   meaning = arithmetic.meaning_of(uses.name)
@@ -233,7 +233,7 @@ def _result_read(uses: Uses, operand: str) -> bool:
 
 def _bits(mask: int) -> list[int]: return [SCALAR_BASE + i for i in range(mask.bit_length()) if mask >> i & 1]
 
-def _written(step: Step, uses: Uses) -> frozenset[int]:
+def _written(step: DecodedInstruction, uses: NamedOperands) -> frozenset[int]:
   """Return registers that an instruction writes, including those that it also reads: a load may write the register of
   its own address."""
   vectors = (row_of(v) + i for s, v in zip(uses.form.specs, uses.inst.operands)

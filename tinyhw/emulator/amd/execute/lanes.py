@@ -16,12 +16,12 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.arithmetic import Mode, Uses
+  from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands
   from tinyhw.emulator.amd.execute.state import Wave
 
 Run = Callable[["Wave"], None]
 
-class Moves(NamedTuple):
+class LanePermutation(NamedTuple):
   """A permutation of a source's lanes. enabled: lanes that row_mask and bank_mask let write, as bits.
 
   zero: a lane without a source reads 0 (else it is not written). any_lane: sources need not be active.
@@ -31,17 +31,18 @@ class Moves(NamedTuple):
   zero: bool
   any_lane: bool
 
-def dpp_moves(uses: Uses, lanes: int) -> Moves:
+def dpp_moves(uses: NamedOperands, lanes: int) -> LanePermutation:
   """Return the permutation of an instruction with a DPP control."""
   if "dpp8" in uses.index:
     selects = uses["dpp8"]
     # Without fi an inactive lane gives 0, and the lane that reads it is written. Source: LLVM, AMDGPUModifierSyntax,
     # "fi" of dpp8
-    return Moves(tuple(lane & ~7 | selects >> 3 * (lane & 7) & 7 for lane in range(lanes)), (1 << lanes) - 1, True,
+    return LanePermutation(tuple(lane & ~7 | selects >> 3 * (lane & 7) & 7 for lane in range(lanes)), (1 << lanes) - 1,
+                           True,
                  bool(uses.get("fi")))
   rows, banks = uses["row_mask"], uses["bank_mask"]
   enabled = sum(1 << lane for lane in range(lanes) if rows >> (lane >> 4 & 3) & 1 and banks >> (lane >> 2 & 3) & 1)
-  return Moves(dpp_sources(uses["dpp_ctrl"], lanes), enabled, bool(uses["bound_ctrl"]), bool(uses.get("fi")))
+  return LanePermutation(dpp_sources(uses["dpp_ctrl"], lanes), enabled, bool(uses["bound_ctrl"]), bool(uses.get("fi")))
 
 @once
 def dpp_sources(control: int, lanes: int) -> tuple[int, ...]:
@@ -68,7 +69,7 @@ def _dpp_source(control: int, lane: int, lanes: int) -> int:
   if kind == 0x16: return row + (place ^ n)                                 # row_xmask
   raise UnknownInstruction(f"no DPP control has the number {control:#x}")
 
-def permutation(wave: Wave, moves: Moves) -> tuple[list[int], list[int]]:
+def permutation(wave: Wave, moves: LanePermutation) -> tuple[list[int], list[int]]:
   """Return (lanes that are written, source of each lane, -1 for a 0)."""
   active = wave.exec
   sources = [lane if lane >= 0 and (moves.any_lane or active >> lane & 1) else -1 for lane in moves.source]
@@ -76,7 +77,7 @@ def permutation(wave: Wave, moves: Moves) -> tuple[list[int], list[int]]:
 
 # ***** single lanes *****
 
-def _value(uses: Uses, name: str) -> Callable[[Wave], int]:
+def _value(uses: NamedOperands, name: str) -> Callable[[Wave], int]:
   """Return a reader of a scalar operand or constant."""
   value = uses[name]
   if not isinstance(value, Reg): return lambda wave: int(value)
@@ -91,19 +92,19 @@ def _read_lane(wave: Wave, row: int, lane: int) -> int:
     raise UninitialisedRead(f"lane {lane} of v{row} is read and nothing has written it")
   return int(wave.u[row][lane])
 
-def _readfirstlane(uses: Uses, mode: Mode) -> Run:
+def _readfirstlane(uses: NamedOperands, mode: Mode) -> Run:
   target, source = uses["vdst" if "vdst" in uses else "sdst"].index, uses["src0"]
   if source.cls.bank is regs.SGPR: return lambda wave: wave.set_wide(target, 1, wave.s[source.index])
   row = row_at(uses, "src0")
   def run(wave: Wave) -> None: wave.set_wide(target, 1, _read_lane(wave, row, wave.active[0] if wave.exec else 0))
   return run
 
-def _readlane(uses: Uses, mode: Mode) -> Run:
+def _readlane(uses: NamedOperands, mode: Mode) -> Run:
   target, row, lane = uses["vdst" if "vdst" in uses else "sdst"].index, row_at(uses, "src0"), _value(uses, "src1")
   def run(wave: Wave) -> None: wave.set_wide(target, 1, _read_lane(wave, row, lane(wave) % wave.lanes))
   return run
 
-def _writelane(uses: Uses, mode: Mode) -> Run:
+def _writelane(uses: NamedOperands, mode: Mode) -> Run:
   row, value, lane = row_at(uses, "vdst"), _value(uses, "src0"), _value(uses, "src1")
   def run(wave: Wave) -> None:
     place = lane(wave) % wave.lanes
@@ -113,9 +114,9 @@ def _writelane(uses: Uses, mode: Mode) -> Run:
 
 # ***** whole rows *****
 
-def _permute_rows(cross: bool, variable: bool) -> Callable[[Uses, Mode], Run]:
+def _permute_rows(cross: bool, variable: bool) -> Callable[[NamedOperands, Mode], Run]:
   """v_permlane16 and v_permlanex16: each lane reads a lane of its own row of 16, or of the other row of a pair."""
-  def bind(uses: Uses, mode: Mode) -> Run:
+  def bind(uses: NamedOperands, mode: Mode) -> Run:
     row, target, op_sel = row_at(uses, "src0"), row_at(uses, "vdst"), uses.get("op_sel")
     selects = row_at(uses, "src1") if variable else 0
     low, high = (_zero, _zero) if variable else (_value(uses, "src1"), _value(uses, "src2"))
@@ -124,7 +125,7 @@ def _permute_rows(cross: bool, variable: bool) -> Callable[[Uses, Mode], Run]:
       else:
         bits = low(wave) | high(wave) << 32
         places = [bits >> 4 * (lane & 15) & 15 for lane in range(wave.lanes)]
-      moves = Moves(tuple((lane & ~15) ^ 16 * cross | places[lane] for lane in range(wave.lanes)), wave.all,
+      moves = LanePermutation(tuple((lane & ~15) ^ 16 * cross | places[lane] for lane in range(wave.lanes)), wave.all,
                     bool(op_sel & 2), bool(op_sel & 1))
       written, sources = permutation(wave, moves)
       values = wave.moved(wave.u[row], sources)
@@ -132,7 +133,7 @@ def _permute_rows(cross: bool, variable: bool) -> Callable[[Uses, Mode], Run]:
     return run
   return bind
 
-def _swap_halves(uses: Uses, mode: Mode) -> Run:
+def _swap_halves(uses: NamedOperands, mode: Mode) -> Run:
   """v_permlane64: swap the two halves of a wave of 64 lanes."""
   row, target = row_at(uses, "src0"), row_at(uses, "vdst")
   def run(wave: Wave) -> None:
@@ -141,17 +142,17 @@ def _swap_halves(uses: Uses, mode: Mode) -> Run:
     for lane in wave.active: wave.u[target][lane] = values[lane]
   return run
 
-def _swap(uses: Uses, mode: Mode) -> Run:
+def _swap(uses: NamedOperands, mode: Mode) -> Run:
   first, second = row_at(uses, "vdst"), row_at(uses, "src0")
   def run(wave: Wave) -> None:
     a, b = wave.u[first].tolist(), wave.u[second].tolist()
     for lane in wave.active: wave.u[first][lane], wave.u[second][lane] = b[lane], a[lane]
   return run
 
-def _swap_rows(size: int) -> Callable[[Uses, Mode], Run]:
+def _swap_rows(size: int) -> Callable[[NamedOperands, Mode], Run]:
   """v_permlane16_swap, v_permlane32_swap: swap odd groups of `size` lanes of the first register with even ones of the
   second."""
-  def bind(uses: Uses, mode: Mode) -> Run:
+  def bind(uses: NamedOperands, mode: Mode) -> Run:
     first, second = row_at(uses, "vdst"), row_at(uses, "src0")
     def run(wave: Wave) -> None:
       a, b = wave.u[first].tolist(), wave.u[second].tolist()
@@ -161,7 +162,7 @@ def _swap_rows(size: int) -> Callable[[Uses, Mode], Run]:
     return run
   return bind
 
-BUILDERS: dict[str, Callable[[Uses, Mode], Run]] = {
+BUILDERS: dict[str, Callable[[NamedOperands, Mode], Run]] = {
   "v_readfirstlane_b32": _readfirstlane, "v_readlane_b32": _readlane, "v_writelane_b32": _writelane,
   "v_permlane16_b32": _permute_rows(False, False), "v_permlanex16_b32": _permute_rows(True, False),
   "v_permlane16_var_b32": _permute_rows(False, True), "v_permlanex16_var_b32": _permute_rows(True, True),

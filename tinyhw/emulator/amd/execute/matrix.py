@@ -22,7 +22,7 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.arithmetic import Mode, Uses
+  from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands
   from tinyhw.emulator.amd.execute.state import Wave
 
 _NAME = re.compile(r"v_(wmma|mfma)_(\w+?)_(\d+)x(\d+)x(\d+)_(?:(\d+)b_)?(\w+)$")
@@ -46,7 +46,7 @@ class Product(NamedTuple):
     if self.d == "f64": return 8 if self.m == 16 else 4
     return {4: 2, 16: 4, 32: 8}[self.m] * (2 if self.m != 4 and (self.blocks > 1 or self.a == "f32") else 1)
 
-class Place(NamedTuple):
+class ElementPosition(NamedTuple):
   """Place of an element: block, line (row of A, column of B), depth; lane, register, lowest bit."""
   block: int
   line: int
@@ -72,26 +72,27 @@ def is_matrix(name: str) -> bool:
 # ***** layouts *****
 
 @once
-def operand_places(product: Product, kind: str, lanes: int, rdna3: bool) -> tuple[Place, ...]:
+def operand_places(product: Product, kind: str, lanes: int, rdna3: bool) -> tuple[ElementPosition, ...]:
   """Return the places of the elements of A (of B with columns for rows)."""
   if product.family == "mfma": return tuple(_mfma_operand(product, kind))
   return tuple(_wmma3_operand(product, kind, lanes) if rdna3 else _wmma4_operand(product, kind, lanes))
 
-def _mfma_operand(product: Product, kind: str) -> Iterator[Place]:
+def _mfma_operand(product: Product, kind: str) -> Iterator[ElementPosition]:
   """Lanes count rows first, then blocks, then parts of the depth. A lane's elements are consecutive."""
   bits, groups = WIDTHS[kind], 64 // product.m // product.blocks
   each = product.k // groups
   for lane in range(64):
     block, part = lane // product.m % product.blocks, lane // product.m // product.blocks
-    for i in range(each): yield Place(block, lane % product.m, part * each + i, lane, i * bits // 32, i * bits % 32)
+    for i in range(each):
+      yield ElementPosition(block, lane % product.m, part * each + i, lane, i * bits // 32, i * bits % 32)
 
-def _wmma3_operand(product: Product, kind: str, lanes: int) -> Iterator[Place]:
+def _wmma3_operand(product: Product, kind: str, lanes: int) -> Iterator[ElementPosition]:
   """Each group of 16 lanes holds all elements."""
   bits = WIDTHS[kind]
   for lane in range(lanes):
-    for k in range(product.k): yield Place(0, lane % 16, k, lane, k * bits // 32, k * bits % 32)
+    for k in range(product.k): yield ElementPosition(0, lane % 16, k, lane, k * bits // 32, k * bits % 32)
 
-def _wmma4_operand(product: Product, kind: str, lanes: int) -> Iterator[Place]:
+def _wmma4_operand(product: Product, kind: str, lanes: int) -> Iterator[ElementPosition]:
   """Runs of 8 bytes alternate between the lanes 0-15 and 16-31. In a wave of 64, the lanes 32-63 hold the elements that
   further registers hold in a wave of 32."""
   bits = WIDTHS[kind]
@@ -104,44 +105,46 @@ def _wmma4_operand(product: Product, kind: str, lanes: int) -> Iterator[Place]:
       counted = upper * registers + register
       run = 2 * each if registers * (lanes // 32) > 1 else each
       for i in range(each):
-        yield Place(0, lane % 16, run * (2 * (counted // 2) + half) + each * (counted % 2) + i, lane, register,
+        yield ElementPosition(0, lane % 16, run * (2 * (counted // 2) + half) + each * (counted % 2) + i, lane,
+                              register,
                     i * bits)
 
 @once
-def result_places(product: Product, lanes: int, rdna3: bool) -> tuple[Place, ...]:
+def result_places(product: Product, lanes: int, rdna3: bool) -> tuple[ElementPosition, ...]:
   """Return the places of the elements of C and D: line is the row, depth the column."""
   if product.family == "mfma": return tuple(_mfma_result(product))
   return tuple(_wmma3_result(lanes) if rdna3 else _wmma4_result(product, lanes))
 
-def _mfma_result(product: Product) -> Iterator[Place]:
+def _mfma_result(product: Product) -> Iterator[ElementPosition]:
   groups, n = 64 // product.n, product.n
   for lane in range(64):
     group, column = lane // n, lane % n
     if product.d == "f64":
       for i in range(product.m * n * product.blocks // 64):
         block, part = (group % product.blocks, group // product.blocks) if product.blocks > 1 else (0, group)
-        yield Place(block, 4 * i + part, column, lane, 2 * i, 0)
+        yield ElementPosition(block, 4 * i + part, column, lane, 2 * i, 0)
     elif product.m == 4:
-      for i in range(4): yield Place(group, i, column, lane, i, 0)
+      for i in range(4): yield ElementPosition(group, i, column, lane, i, 0)
     else:
       each = product.m * n // 64
       for i in range(each * product.blocks):
         inner = i % each
-        yield Place(i // each, 4 * groups * (inner // 4) + 4 * group + inner % 4, column, lane, i, 0)
+        yield ElementPosition(i // each, 4 * groups * (inner // 4) + 4 * group + inner % 4, column, lane, i, 0)
 
-def _wmma3_result(lanes: int) -> Iterator[Place]:
+def _wmma3_result(lanes: int) -> Iterator[ElementPosition]:
   """Rows go around the groups of 16 lanes. Results of 16 bits are half a register."""
   for lane in range(lanes):
-    for i in range(256 // lanes): yield Place(0, lanes // 16 * i + lane // 16, lane % 16, lane, i, 0)
+    for i in range(256 // lanes): yield ElementPosition(0, lanes // 16 * i + lane // 16, lane % 16, lane, i, 0)
 
-def _wmma4_result(product: Product, lanes: int) -> Iterator[Place]:
+def _wmma4_result(product: Product, lanes: int) -> Iterator[ElementPosition]:
   each = 32 // WIDTHS[product.d]
   registers = 256 // lanes // each
   for lane in range(lanes):
     for register in range(registers):
       counted = lane // 32 * registers + register
       for i in range(each):
-        yield Place(0, 8 * (lane // 16 % 2) + each * counted + i, lane % 16, lane, register, i * WIDTHS[product.d])
+        yield ElementPosition(0, 8 * (lane // 16 % 2) + each * counted + i, lane % 16, lane, register,
+                              i * WIDTHS[product.d])
 
 # ***** values *****
 
@@ -176,7 +179,7 @@ def dot(a: list[Any], b: list[Any], c: Any) -> Any:
 
 # ***** instructions *****
 
-def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
+def bind(uses: NamedOperands, mode: Mode) -> Callable[[Wave], None] | None:
   """Return the function of a matrix instruction, or None if the name is none."""
   product = product_of(uses.name)
   if product is None: return None
@@ -200,7 +203,7 @@ def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
   c_negate, c_absolute = bool(neg_lo & 4) and not integer, bool(neg_hi & 4) and not integer
   clamp = integer and bool(uses.get("clamp"))
 
-  def addend(wave: Wave, place: Place) -> Any:
+  def addend(wave: Wave, place: ElementPosition) -> Any:
     x = decode(element(wave, c_row, place, width, high) if c_row is not None else int(c))
     if c_absolute: x = abs(x)
     return -x if c_negate else x
@@ -219,7 +222,7 @@ def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
 
 Operand = dict[tuple[int, int], list[Any]]
 
-def operand(wave: Wave, row: int, places: tuple[Place, ...], decode: Callable[[int], Any], width: int,
+def operand(wave: Wave, row: int, places: tuple[ElementPosition, ...], decode: Callable[[int], Any], width: int,
             negate: tuple[bool, bool]) -> Operand:
   """Return (block, row or column) -> its elements by depth."""
   rows: dict[int, list[int]] = {}
@@ -236,13 +239,13 @@ def operand(wave: Wave, row: int, places: tuple[Place, ...], decode: Callable[[i
   longest = max(place.depth for place in places) + 1
   return {key: line[:longest] for key, line in found.items()}
 
-def element(wave: Wave, row: int, place: Place, width: int, high: int) -> int:
+def element(wave: Wave, row: int, place: ElementPosition, width: int, high: int) -> int:
   """Return the bits of an element of C."""
   word: int = wave.u[row + place.register][place.lane]
   if width == 64: return word | int(wave.u[row + place.register + 1][place.lane]) << 32
   return word >> place.shift + high & (1 << width) - 1
 
-def put(wave: Wave, row: int, place: Place, width: int, high: int, bits: int) -> None:
+def put(wave: Wave, row: int, place: ElementPosition, width: int, high: int, bits: int) -> None:
   """Write an element of D. The rest of a register that it does not fill is kept."""
   target = wave.u[row + place.register]
   if width < 32:

@@ -20,7 +20,7 @@ from typing import Any
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.amd.card.registers import APERTURE_BYTES, APERTURES, DispatchRegisters
 from tinyhw.emulator.amd.checks.strict import Strict
-from tinyhw.emulator.amd.execute.lanes import Moves, permutation
+from tinyhw.emulator.amd.execute.lanes import LanePermutation, permutation
 from tinyhw.emulator.amd.meaning.numerics import lane_bits
 from tinyhw.emulator.memory.lds import Access, LocalMemory
 from tinyhw.emulator.memory.memory import WindowedMemory
@@ -38,7 +38,7 @@ DROPPED = regs.SCALARS
 WRITTEN_AT = (SCALARS_AT + 4 * (DROPPED + 4) + 63) // 64 * 64
 VECTORS_AT = WRITTEN_AT + 8 * ROWS
 
-class RegisterFile:
+class WaveRegisters:
   """The registers of a wave in one piece of memory, garbage at first. Places count bytes from the scalar registers."""
   def __init__(self, arch: int, accumulation: int, lanes: int, source: random.Random):
     self.arch, self.accumulation, self.row_bytes = arch, accumulation, 4 * lanes
@@ -66,9 +66,9 @@ class RegisterFile:
     at = self.place(number) - (VECTORS_AT - SCALARS_AT)
     return self.vectors[at:at + self.row_bytes]
 
-class Rows(dict[int, Any]):
+class RegisterRows(dict[int, Any]):
   """Rows as memoryviews of a type, made at first use."""
-  def __init__(self, file: RegisterFile, code: str):
+  def __init__(self, file: WaveRegisters, code: str):
     super().__init__()
     self.file, self.code = file, code
 
@@ -84,10 +84,10 @@ class Wave:
     self.lanes = registers.wave_size
     self.all = (1 << self.lanes) - 1
     arch = registers.accumulator if registers.accumulator is not None else registers.vgprs
-    self.file = RegisterFile(arch, registers.vgprs - arch, self.lanes, source)
+    self.file = WaveRegisters(arch, registers.vgprs - arch, self.lanes, source)
     self.address = self.file.address
     self.s, self.context = self.file.scalars, self.file.context
-    self.u, self.i, self.f = Rows(self.file, "I"), Rows(self.file, "i"), Rows(self.file, "f")
+    self.u, self.i, self.f = RegisterRows(self.file, "I"), RegisterRows(self.file, "i"), RegisterRows(self.file, "f")
     self.s[regs.NULL], self.s[SCC] = 0, source.getrandbits(1)
     self.pc = self.at = registers.code          # at: the instruction that Python executes within translated code
     self.numbered = False  # the context has the number of the state of strict checks (translate.py)
@@ -163,7 +163,7 @@ class Wave:
       self.strict.local.current = accesses
       self.strict.local.end()
 
-  def permutation(self, moves: Moves) -> tuple[list[int], list[int]]:
+  def permutation(self, moves: LanePermutation) -> tuple[list[int], list[int]]:
     """See lanes.permutation."""
     return permutation(self, moves)
 

@@ -18,10 +18,10 @@ from tinyhw.isa.amd.table import regs
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.arithmetic import Uses
+  from tinyhw.emulator.amd.execute.arithmetic import NamedOperands
   from tinyhw.emulator.amd.execute.state import Wave
 
-def row_at(uses: Uses, name: str) -> int:
+def row_at(uses: NamedOperands, name: str) -> int:
   """Return the first row of an operand in a wave."""
   register = uses[name]
   return int(register.index) + 256 * (register.cls.bank is regs.AGPR)
@@ -30,7 +30,7 @@ def row_at(uses: Uses, name: str) -> int:
 # keeps the old value. Source: LLVM, GCNSubtarget::d16PreservesUnusedBits, which is false with SRAM-ECC.
 LOST_HALF = 0xffffffff
 
-class Element(NamedTuple):
+class TransferElement(NamedTuple):
   """An element. bytes: in memory. signed: sign-extended to 32 bits. half: the half of the register, or None for all of
   it. On RDNA a load keeps the other half."""
   bytes: int
@@ -43,14 +43,14 @@ class Element(NamedTuple):
 _WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8, "96": 12, "128": 16, "256": 32, "512": 64}
 _NAME = re.compile(r"(?:(?P<d16>d16_(?:hi_)?))?(?P<sign>[uib])(?P<bits>\d+)(?:_(?P<after>d16(?:_hi)?))?$")
 
-def element_of(words: str) -> Element | None:
+def element_of(words: str) -> TransferElement | None:
   """Return the element of the end of a name: u8, i16, b128, d16_hi_b16, u16_d16_hi; None if it is none."""
   found = _NAME.match(words)
   if found is None or found["bits"] not in _WIDTHS: return None
   placed = found["d16"] or found["after"]
-  return Element(_WIDTHS[found["bits"]], found["sign"] == "i", None if placed is None else int("hi" in placed))
+  return TransferElement(_WIDTHS[found["bits"]], found["sign"] == "i", None if placed is None else int("hi" in placed))
 
-def put_lanes(wave: Wave, row: int, element: Element, lanes: Sequence[int], data: Sequence[bytes]) -> None:
+def put_lanes(wave: Wave, row: int, element: TransferElement, lanes: Sequence[int], data: Sequence[bytes]) -> None:
   """Write the loaded bytes of each of `lanes` to its registers from `row` on."""
   if element.bytes >= 4: return put_run(wave, row, element, lanes, b"".join(data))
   target, half = wave.u[row], element.half
@@ -62,7 +62,7 @@ def put_lanes(wave: Wave, row: int, element: Element, lanes: Sequence[int], data
       word = other & 0xffff0000 | word if half == 0 else other & 0xffff | word << 16
     target[lane] = word
 
-def put_run(wave: Wave, row: int, element: Element, lanes: Sequence[int], data: bytes) -> None:
+def put_run(wave: Wave, row: int, element: TransferElement, lanes: Sequence[int], data: bytes) -> None:
   """Do as put_lanes, for contiguous elements of whole dwords."""
   count = element.bytes // 4
   words = struct.unpack(f"<{len(data) // 4}I", data)
@@ -72,7 +72,7 @@ def put_run(wave: Wave, row: int, element: Element, lanes: Sequence[int], data: 
     else:
       for lane, word in zip(lanes, words[i::count]): target[lane] = word
 
-def get_run(wave: Wave, row: int, element: Element) -> bytes:
+def get_run(wave: Wave, row: int, element: TransferElement) -> bytes:
   """Return the bytes that all lanes store, contiguously; for elements of whole dwords."""
   count = element.bytes // 4
   if count == 1: return bytes(wave.u[row])
@@ -86,7 +86,7 @@ def is_run(addresses: list[int], size: int) -> bool:
   return (size >= 4 and addresses[-1] == first + (count - 1) * size
           and addresses == list(range(first, first + count * size, size)))
 
-def get_lanes(wave: Wave, row: int, element: Element, lanes: Sequence[int]) -> list[bytes]:
+def get_lanes(wave: Wave, row: int, element: TransferElement, lanes: Sequence[int]) -> list[bytes]:
   """Return the bytes that each of `lanes` stores."""
   if element.bytes >= 4:
     rows = [wave.u[row + i].tolist() for i in range(element.bytes // 4)]
@@ -97,7 +97,7 @@ def get_lanes(wave: Wave, row: int, element: Element, lanes: Sequence[int]) -> l
 
 def get_words(wave: Wave, row: int, size: int, lanes: Sequence[int]) -> list[int]:
   """Return the bytes that each of `lanes` stores, as numbers of 4 or 8 bytes."""
-  return [int.from_bytes(data, "little") for data in get_lanes(wave, row, Element(size), lanes)]
+  return [int.from_bytes(data, "little") for data in get_lanes(wave, row, TransferElement(size), lanes)]
 
 # ***** atomic operations: (old word, operand) -> new word *****
 

@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.execute.control import cache_scope, scalar_value
 from tinyhw.emulator.amd.execute.transfer import (
-  ATOMICS, COMPARE, Element, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run, row_at)
+  ATOMICS, COMPARE, TransferElement, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run, row_at)
 from tinyhw.emulator.amd.execute.transfer_scratch import SHARED, Flat, Global
 from tinyhw.emulator.errors import Misplaced, StrictError, UnknownInstruction
 from tinyhw.emulator.memory.lds import WRITE
-from tinyhw.emulator.memory.memory import Kind, Unit
+from tinyhw.emulator.memory.memory import AccessKind, AccessUnit
 from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Reg
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.arithmetic import Mode, Uses
+  from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands
   from tinyhw.emulator.amd.execute.state import Wave
 
 Run = Callable[["Wave"], None]
 Addresses = Callable[["Wave", Sequence[int]], list[int]]
 ADDRESS_MASK = (1 << 64) - 1
 
-def bind(uses: Uses, mode: Mode) -> Run | None:
+def bind(uses: NamedOperands, mode: Mode) -> Run | None:
   """Return the function of a vector memory instruction, or None if the name is none."""
   space, _, rest = uses.name.partition("_")
   if space not in ("global", "flat", "buffer"): return None
-  kind = Kind(Unit.VECTOR, cache_scope(uses, mode))
+  kind = AccessKind(AccessUnit.VECTOR, cache_scope(uses, mode))
   action, _, what = rest.partition("_")
   if what.startswith("lds_") and action == "load": return _load_to_lds(uses, mode, kind, what[4:])
   maker = {"load": _load, "store": _store, "atomic": _atomic}.get(action)
@@ -39,7 +39,7 @@ def bind(uses: Uses, mode: Mode) -> Run | None:
   if space == "buffer": return _buffer(uses, mode, action, what, kind)
   return maker(uses, what, kind, _flat_addresses(uses), Flat() if space == "flat" else Global())
 
-def _flat_addresses(uses: Uses) -> Addresses:
+def _flat_addresses(uses: NamedOperands) -> Addresses:
   """Return the addresses of global and flat instructions: 64 bits of registers, or a scalar base and 32 bits of a
   register, and an offset."""
   offset = uses.get("offset")
@@ -58,12 +58,12 @@ def _flat_addresses(uses: Uses) -> Addresses:
     return [(low[lane] | high[lane] << 32) + offset & ADDRESS_MASK for lane in lanes]
   return absolute
 
-def known_element(uses: Uses, what: str) -> Element:
+def known_element(uses: NamedOperands, what: str) -> TransferElement:
   element = element_of(what)
   if element is None: raise UnknownInstruction(f"{uses.name} is not emulated")
   return element
 
-def _load(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat) -> Run:
+def _load(uses: NamedOperands, what: str, kind: AccessKind, addresses: Addresses, space: Flat) -> Run:
   element, row = known_element(uses, what), row_at(uses, "vdst")
   def run(wave: Wave) -> None:
     lanes = wave.active
@@ -78,7 +78,7 @@ def _load(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat) 
       raise
   return run
 
-def _store(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat) -> Run:
+def _store(uses: NamedOperands, what: str, kind: AccessKind, addresses: Addresses, space: Flat) -> Run:
   element, row = known_element(uses, what), row_at(uses, "vdata")
   def run(wave: Wave) -> None:
     lanes = wave.active
@@ -93,7 +93,7 @@ def _store(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat)
       raise
   return run
 
-def atomic_update(uses: Uses, what: str) -> tuple[int, int, Callable[[Sequence[int]], Callable[[int], int]]]:
+def atomic_update(uses: NamedOperands, what: str) -> tuple[int, int, Callable[[Sequence[int]], Callable[[int], int]]]:
   """Return (bytes of the word, bytes of the data, function from the data of a lane to the update of the word)."""
   compare = COMPARE.match(what)
   if compare:
@@ -103,7 +103,7 @@ def atomic_update(uses: Uses, what: str) -> tuple[int, int, Callable[[Sequence[i
   size, function = ATOMICS[what]
   return size, size, lambda words: lambda old: function(old, words[0])
 
-def _atomic(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat) -> Run:
+def _atomic(uses: NamedOperands, what: str, kind: AccessKind, addresses: Addresses, space: Flat) -> Run:
   size, data_size, update = atomic_update(uses, what.removesuffix("_rtn"))
   row = row_at(uses, "vdata")
   result = row_at(uses, "vdst") if "vdst" in uses else None
@@ -120,7 +120,7 @@ def _atomic(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat
       except Misplaced as error:
         error.lane = lanes[i]
         raise
-    if result is not None and lanes: put_lanes(wave, result, Element(size), lanes, old)
+    if result is not None and lanes: put_lanes(wave, result, TransferElement(size), lanes, old)
   return run
 
 # ***** buffers *****
@@ -138,11 +138,11 @@ class Resource:
     else: inside = offset + size <= self.records
     return self.base + index * self.stride + offset if inside else None
 
-def _buffer(uses: Uses, mode: Mode, action: str, what: str, kind: Kind) -> Run:
+def _buffer(uses: NamedOperands, mode: Mode, action: str, what: str, kind: AccessKind) -> Run:
   """Loads of elements outside of the buffer give 0, stores to them do nothing."""
   if "format" in what: raise UnknownInstruction(f"{uses.name} is not emulated")
   size, data_size, update = atomic_update(uses, what.removesuffix("_rtn")) if action == "atomic" else (0, 0, None)
-  element = Element(size) if update else known_element(uses, what)
+  element = TransferElement(size) if update else known_element(uses, what)
   offset, soffset = uses.get("offset"), scalar_value(uses.get("soffset"))
   indexed, offset_in_register = uses.get("idxen"), uses.get("offen")
   row, resource = row_at(uses, "vdata"), uses["srsrc"].index
@@ -182,7 +182,7 @@ def _buffer(uses: Uses, mode: Mode, action: str, what: str, kind: Kind) -> Run:
     if uses.name.endswith("_rtn") and lanes: put_lanes(wave, row, element, lanes, old)
   return {"load": load, "store": store, "atomic": atomic}[action]
 
-def _load_to_lds(uses: Uses, mode: Mode, kind: Kind, what: str) -> Run:
+def _load_to_lds(uses: NamedOperands, mode: Mode, kind: AccessKind, what: str) -> Run:
   """Loads that write LDS: lane i's element goes to M0 + offset + i * size."""
   element, addresses = known_element(uses, what), _flat_addresses(uses)
   size, offset = max(element.bytes, 4), uses.get("offset")

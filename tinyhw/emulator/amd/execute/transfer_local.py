@@ -8,20 +8,20 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.execute.transfer import (
-  Element, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run, row_at)
+  TransferElement, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run, row_at)
 from tinyhw.emulator.amd.execute.transfer_global import atomic_update
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.emulator.memory.lds import ATOMIC, READ, WRITE
 from tinyhw.isa.amd.table import regs
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.arithmetic import Mode, Uses
+  from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands
   from tinyhw.emulator.amd.execute.state import Wave
 
 Run = Callable[["Wave"], None]
 _TWO = re.compile(r"(load|store|storexchg)_2addr_(stride64_)?(?:rtn_)?b(32|64)$")
 
-def bind(uses: Uses, mode: Mode) -> Run | None:
+def bind(uses: NamedOperands, mode: Mode) -> Run | None:
   """Return the function of an LDS instruction, or None if the name is none."""
   if not uses.name.startswith("ds_"): return None
   if uses.get("gds"): raise UnknownInstruction(f"{uses.name} with gds: global data share is not emulated")
@@ -40,14 +40,14 @@ def bind(uses: Uses, mode: Mode) -> Run | None:
 
 Places = Callable[["Wave", Sequence[int]], list[int]]
 
-def _by_register(uses: Uses) -> Places:
+def _by_register(uses: NamedOperands) -> Places:
   row, offset = row_at(uses, "addr"), uses.get("offset")
   def places(wave: Wave, lanes: Sequence[int]) -> list[int]:
     rows = wave.u[row].tolist()
     return [rows[lane] + offset for lane in lanes]
   return places
 
-def _by_lane(uses: Uses) -> Places:
+def _by_lane(uses: NamedOperands) -> Places:
   offset = uses.get("offset")
   return lambda wave, lanes: [offset + (wave.s[regs.M0] & 0xffff) + 4 * lane for lane in lanes]
 
@@ -59,7 +59,7 @@ def _write(wave: Wave, place: int, data: bytes) -> None:
   wave.touch_local(place, len(data), WRITE)
   wave.lds.store(wave.number, place, data)
 
-def _load(uses: Uses, element: Element, places: Places) -> Run:
+def _load(uses: NamedOperands, element: TransferElement, places: Places) -> Run:
   row = row_at(uses, "vdst")
   def run(wave: Wave) -> None:
     lanes = wave.active
@@ -70,7 +70,7 @@ def _load(uses: Uses, element: Element, places: Places) -> Run:
     else: put_lanes(wave, row, element, lanes, [_read(wave, place, element.bytes) for place in found])
   return run
 
-def _store(uses: Uses, element: Element, places: Places) -> Run:
+def _store(uses: NamedOperands, element: TransferElement, places: Places) -> Run:
   row = row_at(uses, "data0")
   def run(wave: Wave) -> None:
     lanes = wave.active
@@ -80,9 +80,9 @@ def _store(uses: Uses, element: Element, places: Places) -> Run:
       for place, data in zip(found, get_lanes(wave, row, element, lanes)): _write(wave, place, data)
   return run
 
-def _two(uses: Uses, action: str, size: int, stride: int) -> Run:
+def _two(uses: NamedOperands, action: str, size: int, stride: int) -> Run:
   """Access two elements, at two offsets that count elements."""
-  address, element = row_at(uses, "addr"), Element(size)
+  address, element = row_at(uses, "addr"), TransferElement(size)
   offsets = [uses.get(f"offset{i}") * size * stride for i in (0, 1)]
   data = [] if action == "load" else [row_at(uses, "data0"), row_at(uses, "data1")]
   result = None if action == "store" else row_at(uses, "vdst")
@@ -98,7 +98,7 @@ def _two(uses: Uses, action: str, size: int, stride: int) -> Run:
         for lane, piece in zip(lanes, stored[i]): _write(wave, rows[lane] + offset, piece)
   return run
 
-def _atomic(uses: Uses, mode: Mode, what: str) -> Run:
+def _atomic(uses: NamedOperands, mode: Mode, what: str) -> Run:
   size, data_size, update = atomic_update(uses, what)
   rows = [row_at(uses, name) for name in ("data0", "data1")[:data_size // size]]
   if what.startswith("cmpst_"): rows.reverse()  # CDNA: the value to compare with comes first
@@ -114,12 +114,12 @@ def _atomic(uses: Uses, mode: Mode, what: str) -> Run:
       word = wave.lds.atomic(wave.number, place, size)
       wave.lds.put(place, size, update([part[i] for part in words])(word))
       old.append(word.to_bytes(size, "little"))
-    if result is not None and lanes: put_lanes(wave, result, Element(size), lanes, old)
+    if result is not None and lanes: put_lanes(wave, result, TransferElement(size), lanes, old)
   return run
 
 # ***** the crossbar *****
 
-def _swizzle(uses: Uses, mode: Mode) -> Run:
+def _swizzle(uses: NamedOperands, mode: Mode) -> Run:
   """Permute lanes within groups of 32, or of 4, by a constant. A source that is not active gives 0."""
   row, target = row_at(uses, "addr"), row_at(uses, "vdst")
   control: int = uses.get("offset")
@@ -133,7 +133,7 @@ def _swizzle(uses: Uses, mode: Mode) -> Run:
     for lane in wave.active: wave.u[target][lane] = values[source(lane)] if active >> source(lane) & 1 else 0
   return run
 
-def _backward_permute(uses: Uses, mode: Mode) -> Run:
+def _backward_permute(uses: NamedOperands, mode: Mode) -> Run:
   """Each lane reads the data of the lane that it names in bytes; of an inactive one 0. RDNA: within 32 lanes."""
   address, data, target, offset = row_at(uses, "addr"), row_at(uses, "data0"), row_at(uses, "vdst"), uses.get("offset")
   def run(wave: Wave) -> None:
@@ -144,7 +144,7 @@ def _backward_permute(uses: Uses, mode: Mode) -> Run:
       wave.u[target][lane] = values[source] if active >> source & 1 else 0
   return run
 
-def _forward_permute(uses: Uses, mode: Mode) -> Run:
+def _forward_permute(uses: NamedOperands, mode: Mode) -> Run:
   """Each lane writes to the lane that it names in bytes. The highest lane wins. A lane without a writer gets 0."""
   address, data, target, offset = row_at(uses, "addr"), row_at(uses, "data0"), row_at(uses, "vdst"), uses.get("offset")
   def run(wave: Wave) -> None:
@@ -154,5 +154,5 @@ def _forward_permute(uses: Uses, mode: Mode) -> Run:
     for lane in wave.active: wave.u[target][lane] = found[lane]
   return run
 
-CROSSBAR: dict[str, Callable[[Uses, Mode], Run]] = {
+CROSSBAR: dict[str, Callable[[NamedOperands, Mode], Run]] = {
   "swizzle_b32": _swizzle, "bpermute_b32": _backward_permute, "permute_b32": _forward_permute}

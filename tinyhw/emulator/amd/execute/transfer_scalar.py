@@ -14,10 +14,10 @@ from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.emulator.memory.memory import SCALAR
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.arithmetic import Mode, Uses
+  from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands
   from tinyhw.emulator.amd.execute.state import Wave
 
-def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
+def bind(uses: NamedOperands, mode: Mode) -> Callable[[Wave], None] | None:
   """Return the function of a scalar load, or None if the name is none."""
   name = uses.name
   buffer = name.startswith("s_buffer_load_")

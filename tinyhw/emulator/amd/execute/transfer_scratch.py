@@ -11,10 +11,10 @@ from tinyhw.emulator.amd.card.registers import APERTURE_BYTES, APERTURES
 from tinyhw.emulator.amd.execute.transfer import element_of, get_lanes, put_lanes, row_at
 from tinyhw.emulator.errors import OutOfBounds, StrictError, UnknownInstruction
 from tinyhw.emulator.memory.lds import ATOMIC, READ, WRITE
-from tinyhw.emulator.memory.memory import SCRATCH, Kind
+from tinyhw.emulator.memory.memory import SCRATCH, AccessKind
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.execute.arithmetic import Mode, Uses
+  from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands
   from tinyhw.emulator.amd.execute.state import Wave
 
 SHARED, PRIVATE = APERTURES["shared"], APERTURES["private"]
@@ -42,7 +42,7 @@ def store_private(wave: Wave, lane: int, place: int, data: bytes) -> None:
     wave.memory.store(address, data[:count], SCRATCH)
     data = data[count:]
 
-def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
+def bind(uses: NamedOperands, mode: Mode) -> Callable[[Wave], None] | None:
   """Return the function of a scratch instruction, or None.
 
   An offset has three parts: a register of the lane, a scalar one, a constant.
@@ -75,12 +75,13 @@ class Flat:
   """Memory as flat instructions see it. Each lane's address determines whether it is global, LDS, or the lane's
   scratch.
   """
-  def gather(self, wave: Wave, lanes: Sequence[int], addresses: Sequence[int], size: int, kind: Kind) -> list[bytes]:
+  def gather(self, wave: Wave, lanes: Sequence[int], addresses: Sequence[int], size: int,
+             kind: AccessKind) -> list[bytes]:
     """Return the loaded bytes of each lane."""
     if max(addresses) < SHARED: return wave.memory.gather(addresses, size, kind)
     return [self.load(wave, lane, address, size, kind) for lane, address in zip(lanes, addresses)]
 
-  def load(self, wave: Wave, lane: int, address: int, size: int, kind: Kind) -> bytes:
+  def load(self, wave: Wave, lane: int, address: int, size: int, kind: AccessKind) -> bytes:
     if address - SHARED in _APERTURE:
       wave.touch_local(address - SHARED, size, READ)
       return wave.lds.load(wave.number, address - SHARED, size)
@@ -88,20 +89,20 @@ class Flat:
     return wave.memory.load(address, size, kind)
 
   def scatter(self, wave: Wave, lanes: Sequence[int], addresses: Sequence[int], data: Sequence[bytes],
-              kind: Kind) -> None:
+              kind: AccessKind) -> None:
     """Store the bytes of each lane."""
     if max(addresses) < SHARED: wave.memory.scatter(addresses, data, kind)
     else:
       for lane, address, piece in zip(lanes, addresses, data): self.store(wave, lane, address, piece, kind)
 
-  def store(self, wave: Wave, lane: int, address: int, data: bytes, kind: Kind) -> None:
+  def store(self, wave: Wave, lane: int, address: int, data: bytes, kind: AccessKind) -> None:
     if address - SHARED in _APERTURE:
       wave.touch_local(address - SHARED, len(data), WRITE)
       wave.lds.store(wave.number, address - SHARED, data)
     elif address - PRIVATE in _APERTURE: store_private(wave, lane, address - PRIVATE, data)
     else: wave.memory.store(address, data, kind)
 
-  def atomic(self, wave: Wave, address: int, size: int, update: Callable[[int], int], kind: Kind) -> int:
+  def atomic(self, wave: Wave, address: int, size: int, update: Callable[[int], int], kind: AccessKind) -> int:
     """Do one lane's atomic operation. Return the old word."""
     if address - PRIVATE in _APERTURE: raise StrictError("an atomic operation on scratch: the hardware has none")
     if address - SHARED not in _APERTURE: return wave.memory.atomic(address, size, update, kind)
@@ -112,12 +113,13 @@ class Flat:
 
 class Global(Flat):
   """Memory as global instructions see it."""
-  def gather(self, wave: Wave, lanes: Sequence[int], addresses: Sequence[int], size: int, kind: Kind) -> list[bytes]:
+  def gather(self, wave: Wave, lanes: Sequence[int], addresses: Sequence[int], size: int,
+             kind: AccessKind) -> list[bytes]:
     return wave.memory.gather(addresses, size, kind)
   def scatter(self, wave: Wave, lanes: Sequence[int], addresses: Sequence[int], data: Sequence[bytes],
-              kind: Kind) -> None:
+              kind: AccessKind) -> None:
     wave.memory.scatter(addresses, data, kind)
-  def atomic(self, wave: Wave, address: int, size: int, update: Callable[[int], int], kind: Kind) -> int:
+  def atomic(self, wave: Wave, address: int, size: int, update: Callable[[int], int], kind: AccessKind) -> int:
     return wave.memory.atomic(address, size, update, kind)
 
 _APERTURE = range(APERTURE_BYTES)

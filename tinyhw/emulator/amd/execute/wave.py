@@ -13,14 +13,14 @@ from enum import IntEnum
 
 from tinyhw import config
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
-from tinyhw.emulator.amd.execute.decoded import Decoder, Step
+from tinyhw.emulator.amd.execute.decoded import DecodedCode, DecodedInstruction
 from tinyhw.emulator.amd.execute.state import Wave, start
 from tinyhw.emulator.amd.native.translate import Translation, translation
 from tinyhw.emulator.errors import EmulatorError, Misplaced, PageFault, StrictError
 from tinyhw.emulator.memory.lds import Access, LocalMemory
 from tinyhw.emulator.memory.memory import WindowedMemory
 
-class Status(IntEnum):
+class StepResult(IntEnum):
   """Result of a step."""
   RUNNING = 0  # the budget is spent
   BARRIER = 1  # all waves came to a barrier and passed it
@@ -39,13 +39,14 @@ class Workgroup:
   """
   def __init__(self, arch: str, code_reader: Callable[[int, int], bytes], registers: DispatchRegisters,
                group_id: tuple[int, int, int],
-               memory: WindowedMemory, lds_bytes: int, seed: int, watch: Callable[[Wave, Step], None] | None = None,
+               memory: WindowedMemory, lds_bytes: int, seed: int,
+               watch: Callable[[Wave, DecodedInstruction], None] | None = None,
                wave_base: int = 0,
-               decoder: Decoder | None = None):
+               decoder: DecodedCode | None = None):
     self.registers, self.group_id, self.watch = registers, group_id, watch
     self.random = random.Random(seed)
     self.lds = LocalMemory(lds_bytes, self.random)
-    self.decoder = decoder or Decoder(arch, registers, code_reader)
+    self.decoder = decoder or DecodedCode(arch, registers, code_reader)
     self.translation: Translation | None = None
     if watch is None and config.EMULATE_TRANSLATE:
       self.translation = self.decoder.shared(lambda: translation(registers, self.decoder))
@@ -53,7 +54,7 @@ class Workgroup:
     self.alive = list(self.waves)
     self.executed = 0
 
-  def step(self, budget: int) -> Status:
+  def step(self, budget: int) -> StepResult:
     """Execute up to `budget` instructions, of waves in a random order.
 
     Raises EmulatorError naming instruction and kernel, or PageFault.
@@ -61,16 +62,16 @@ class Workgroup:
     while budget > 0:
       ready = [wave for wave in self.alive if not wave.waiting]
       if not ready:
-        if not self.alive: return Status.DONE
+        if not self.alive: return StepResult.DONE
         self.release()
-        return Status.BARRIER
+        return StepResult.BARRIER
       count = budget if len(ready) == 1 else min(budget, self.random.randint(1, self.random.choice(TURNS)))
       budget -= self.turn(self.random.choice(ready), count)
-    return Status.RUNNING if self.alive else Status.DONE
+    return StepResult.RUNNING if self.alive else StepResult.DONE
 
   def run(self) -> int:
     """Execute to the end. Return the number of instructions."""
-    while self.step(1 << 20) is not Status.DONE: pass
+    while self.step(1 << 20) is not StepResult.DONE: pass
     return self.executed
 
   def release(self) -> None:

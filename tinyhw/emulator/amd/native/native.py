@@ -7,11 +7,11 @@ processors everything does. Both give the same bits except for NaNs (test_native
 from __future__ import annotations
 
 from tinyhw.dtype import dtypes
-from tinyhw.emulator.amd.python.shapes import Form, Shape, Target
+from tinyhw.emulator.amd.python.shapes import OperandForm, InstructionShape, ResultForm
 from tinyhw.emulator.native.expressions import HOST, Untranslatable
 from tinyhw.emulator.native.native import Lanes, Native, built
 from tinyhw.emulator.notation import TYPES as NOTATION
-from tinyhw.emulator.notation import Type, parse
+from tinyhw.emulator.notation import ValueType, parse
 from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.once import once
@@ -23,13 +23,13 @@ SPECIAL = ("scc", "vccz", "execz")
 
 class Translator(Lanes):
   """One shape as a Program. wave: lanes of the wave."""
-  def __init__(self, shape: Shape, masked: bool, wave: int, host: Capabilities):
+  def __init__(self, shape: InstructionShape, masked: bool, wave: int, host: Capabilities):
     if shape.permuted or shape.omod: raise Untranslatable
     super().__init__(parse(shape.meaning), shape.lanes, masked, regs.EXEC, host)
     self.shape, self.wave = shape, wave
     if shape.flush32 and "f32" in self.types or shape.flush64 and self.types & {"f16", "f64"}: raise Untranslatable
-    self.sources: dict[str, Form] = {}
-    self.targets: dict[str, Target] = {}
+    self.sources: dict[str, OperandForm] = {}
+    self.targets: dict[str, ResultForm] = {}
     self.values: dict[tuple[str, str], UOp] = {}
     self.results: dict[tuple[str, int], UOp] = {}       # a row -> its new lanes, where passes write parts of it
 
@@ -57,7 +57,7 @@ class Translator(Lanes):
 
   # ***** results *****
 
-  def modified(self, value: UOp, kind: Type) -> UOp:
+  def modified(self, value: UOp, kind: ValueType) -> UOp:
     """Clamp the value if the instruction asks for it."""
     if not self.shape.clamp: return value
     if kind.kind != "f": raise Untranslatable
@@ -65,7 +65,7 @@ class Translator(Lanes):
     held = value.alu(Ops.CMPLT, zero).where(zero, one.alu(Ops.CMPLT, value).where(one, value))
     return value.alu(Ops.CMPNE, value).where(zero, held)
 
-  def write(self, target: str, kind: Type, value: UOp) -> list[UOp]:
+  def write(self, target: str, kind: ValueType, value: UOp) -> list[UOp]:
     form = self.targets[target]
     if form.kind == "none": return []
     words = self.words(value, kind)
@@ -76,7 +76,7 @@ class Translator(Lanes):
     else: self.results[target, form.dword] = self.part(target, form, kind, words[0])
     return []
 
-  def part(self, target: str, form: Target, kind: Type, bits: UOp) -> UOp:
+  def part(self, target: str, form: ResultForm, kind: ValueType, bits: UOp) -> UOp:
     """Return a register with a part of it replaced."""
     width = form.width or kind.bits
     mask = (1 << width) - 1
@@ -98,12 +98,12 @@ class Translator(Lanes):
 
   # ***** operands *****
 
-  def read(self, name: str, kind: Type) -> UOp:
+  def read(self, name: str, kind: ValueType) -> UOp:
     key = name, kind.name
     if key not in self.values: self.values[key] = self.fetch(name, kind)
     return self.values[key]
 
-  def fetch(self, name: str, kind: Type) -> UOp:
+  def fetch(self, name: str, kind: ValueType) -> UOp:
     if name == "SCC": return self.spread(self.scalar_word(SCC)).alu(Ops.CMPNE, self.constant(dtypes.uint32, 0))
     if name == "EXEC" and self.width == 1: return self.wave_mask(regs.EXEC)
     if name == "LANE": return self.numbers(list(range(self.start, self.start + self.width)))
@@ -122,7 +122,7 @@ class Translator(Lanes):
     return low.alu(Ops.OR,
                    self.scalar_word(register + 1).cast(dtypes.uint64).alu(Ops.SHL, UOp.const(dtypes.uint64, 32)))
 
-  def raw(self, name: str, form: Form, part: int) -> UOp:
+  def raw(self, name: str, form: OperandForm, part: int) -> UOp:
     """Return 32 bits of an operand."""
     if form.kind == "v":
       if not self.shape.lanes: raise Untranslatable
@@ -137,7 +137,7 @@ class Translator(Lanes):
     zero = self.wave_mask(regs.VCC if kind == "vccz" else regs.EXEC).alu(Ops.CMPEQ, UOp.const(dtypes.uint64, 0))
     return zero.where(UOp.const(dtypes.uint32, 1), UOp.const(dtypes.uint32, 0))
 
-  def typed(self, name: str, form: Form, kind: Type) -> UOp:
+  def typed(self, name: str, form: OperandForm, kind: ValueType) -> UOp:
     """Return an operand, or a part of it, as a type, with the sign that the instruction asks for."""
     if kind.name not in HOST or form.kind in SPECIAL and kind.kind == "f": raise Untranslatable
     host = self.vector(HOST[kind.name])
@@ -160,7 +160,7 @@ class Translator(Lanes):
     return self.signed(bits.bitcast(host), form.negate, form.magnitude, kind)
 
 @once
-def native(shape: Shape, masked: bool, lanes: int) -> Native | None:
+def native(shape: InstructionShape, masked: bool, lanes: int) -> Native | None:
   """Return the compiled shape for waves of this many lanes, or None if it stays in Python. masked: for waves in which
   some lanes are not active."""
   return built(lambda host: Translator(shape, masked, lanes, host))

@@ -5,17 +5,17 @@ Atomic operations, buffers, flat addresses and scratch stay in Python. So do acc
 """
 from __future__ import annotations
 
-from tinyhw.emulator.amd.execute.arithmetic import Mode, Uses
+from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands
 from tinyhw.emulator.amd.execute.control import cache_scope
-from tinyhw.emulator.amd.execute.transfer import Element, element_of, row_at
+from tinyhw.emulator.amd.execute.transfer import TransferElement, element_of, row_at
 from tinyhw.emulator.memory.memory import SCALAR, VECTOR, Scope
 from tinyhw.emulator.native.records import ScalarAccess, VectorAccess
 from tinyhw.emulator.native.threaded import MOST_PLACES
-from tinyhw.emulator.native.translate import Access, Transfer
+from tinyhw.emulator.native.translate import MemoryAccess, Transfer
 from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Reg
 
-def transfer_of(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
+def transfer_of(uses: NamedOperands, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
   """Return the record of an instruction, or None if it stays in Python. row_word: where rows begin in the state, in
   words.
   """
@@ -27,7 +27,7 @@ def transfer_of(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | 
       return _vector(uses, mode, action, uses.name[len(start):], row_word)
   return None
 
-def _vector(uses: Uses, mode: Mode, action: str, what: str, row_word: dict[int, int]) -> Transfer | None:
+def _vector(uses: NamedOperands, mode: Mode, action: str, what: str, row_word: dict[int, int]) -> Transfer | None:
   element = element_of(what)
   function = None if element is None else _function(action, element, mode)
   if function is None or element is None: return None
@@ -39,9 +39,9 @@ def _vector(uses: Uses, mode: Mode, action: str, what: str, row_word: dict[int, 
   operands = VectorAccess(addresses=4 * row_word[row_at(uses, "vaddr")], high=row_bytes if base is None else 0,
                           base=scalar,
                           offset=uses.get("offset"), data=4 * row_word[data], row=row_bytes, words=count, unaligned=0)
-  return Transfer(function, operands, Access(VECTOR, action == "store"))
+  return Transfer(function, operands, MemoryAccess(VECTOR, action == "store"))
 
-def _local(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
+def _local(uses: NamedOperands, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
   action, _, what = uses.name[3:].partition("_")
   element = element_of(what) if action in ("load", "store") else None
   function = None if element is None else _function(action, element, mode)
@@ -53,7 +53,7 @@ def _local(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
                           row=row_bytes, words=count, unaligned=0)
   return Transfer(f"local_{function}", operands, None)
 
-def _function(action: str, element: Element, mode: Mode) -> str | None:
+def _function(action: str, element: TransferElement, mode: Mode) -> str | None:
   """Return the function that moves an element."""
   if element.bytes >= 4: return f"{action}4"
   if element.half is None: return f"{action}{element.bytes}" + "s" * (action == "load" and element.signed)
@@ -61,7 +61,7 @@ def _function(action: str, element: Element, mode: Mode) -> str | None:
   if action == "load": return ("load2low", "load2high")[element.half]
   return ("store2", "store2high")[element.half]
 
-def _scalar(uses: Uses) -> Transfer | None:
+def _scalar(uses: NamedOperands) -> Transfer | None:
   element = element_of(uses.name.removeprefix("s_load_"))
   if element is None or element.bytes < 4 or uses["sdata"].index >= regs.NULL: return None
   register = uses.get("soffset")
@@ -69,4 +69,4 @@ def _scalar(uses: Uses) -> Transfer | None:
   place = 4 * register.index if isinstance(register, Reg) and register.index is not None else -1
   operands = ScalarAccess(base=4 * uses["sbase"].index, register=place, offset=moved, data=4 * uses["sdata"].index,
                           words=element.bytes // 4)
-  return Transfer("load_scalar", operands, Access(SCALAR, False))
+  return Transfer("load_scalar", operands, MemoryAccess(SCALAR, False))

@@ -8,27 +8,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
-from tinyhw.emulator.amd.checks.foresight import Known, StandIn, foresee, known, tell
+from tinyhw.emulator.amd.checks.foresight import CheckState, StandIn, foresee, known, tell
 from tinyhw.emulator.amd.execute import arithmetic, control, lanes
-from tinyhw.emulator.amd.execute.arithmetic import Computation, Uses
-from tinyhw.emulator.amd.execute.decoded import Decoder, Step, is_computation
+from tinyhw.emulator.amd.execute.arithmetic import Computation, NamedOperands
+from tinyhw.emulator.amd.execute.decoded import DecodedCode, DecodedInstruction, is_computation
 from tinyhw.emulator.amd.execute.state import AGPR, DROPPED, SCALARS_AT, SCC, VECTORS_AT, Wave
 from tinyhw.emulator.amd.native.native import native
 from tinyhw.emulator.amd.native.transfer import transfer_of
-from tinyhw.emulator.amd.python.shapes import Shape
+from tinyhw.emulator.amd.python.shapes import InstructionShape
 from tinyhw.emulator.errors import EmulatorError
 from tinyhw.emulator.native import translate
-from tinyhw.emulator.native.native import Native, Operand
+from tinyhw.emulator.native.native import Native, RecordWord
 from tinyhw.emulator.native.threaded import Engine
 from tinyhw.emulator.native.translate import kept
 from tinyhw.isa.amd.table import regs
 
-Block = translate.Block[Step]
+Block = translate.TranslatedBlock[DecodedInstruction]
 LONGEST = 256    # instructions of a block
 
 class Writer:
   """Writer of the records of one block."""
-  def __init__(self, block: Block, decoder: Decoder, row_word: dict[int, int], lanes_of_wave: int):
+  def __init__(self, block: Block, decoder: DecodedCode, row_word: dict[int, int], lanes_of_wave: int):
     self.block, self.mode, self.row_word, self.lanes = block, decoder.mode(block.mode), row_word, lanes_of_wave
     self.records = block.records
 
@@ -54,7 +54,7 @@ class Writer:
   def step(self, index: int) -> None:
     """Write the records of a step."""
     pc, step = self.block.steps[index]
-    uses = Uses(step.inst)
+    uses = NamedOperands(step.inst)
     if step.steers or step.run is control.nothing: return
     if uses.name == "s_branch" or uses.name in CONDITIONS: return self.branch(uses, pc + step.size)
     made = self.natives(uses) if is_computation(uses.name) else None
@@ -65,7 +65,7 @@ class Writer:
       for computation, function in made: self.compute(computation, function)
       if step.activates: self.records.activate(4 * regs.EXEC)
 
-  def natives(self, uses: Uses) -> list[tuple[Computation, Native]] | None:
+  def natives(self, uses: NamedOperands) -> list[tuple[Computation, Native]] | None:
     """Return the functions of an instruction, or None if one of them stays in Python."""
     found = []
     for computation in arithmetic.computations(uses, self.mode):
@@ -79,20 +79,20 @@ class Writer:
     shape, words = computation.shape, [self.word(operand, computation) for operand in function.operands]
     self.block.compute(function.address, words, (lambda: self.for_some(shape)) if shape.lanes else None)
 
-  def for_some(self, shape: Shape) -> int:
+  def for_some(self, shape: InstructionShape) -> int:
     """Return the function of a shape for waves in which not all lanes are active."""
     made = native(shape, True, self.lanes)
     assert made is not None, "what can be translated for all lanes can be for some"
     return made.address
 
-  def word(self, operand: Operand, computation: Computation) -> int:
+  def word(self, operand: RecordWord, computation: Computation) -> int:
     """Return an operand's word of a record."""
     value = computation.arguments[operand.name]
     if operand.kind == "row": return self.row_word[value + operand.part]
     if operand.kind == "constant": return int(value) >> 32 * operand.part & 0xffffffff
     return DROPPED if value == regs.NULL and operand.name == "CARRY" else value + operand.part
 
-  def branch(self, uses: Uses, behind: int) -> None:
+  def branch(self, uses: NamedOperands, behind: int) -> None:
     """Write the end of a block: its possible successors. behind: address after it."""
     target = behind + 4 * control.signed16(uses["simm16"])
     if uses.name == "s_branch":
@@ -108,7 +108,7 @@ CONDITIONS = {"s_cbranch_scc0": ("jump_zero", SCC), "s_cbranch_scc1": ("jump_set
               "s_cbranch_vccz": ("jump_zero", regs.VCC), "s_cbranch_vccnz": ("jump_set", regs.VCC),
               "s_cbranch_execz": ("jump_zero", regs.EXEC), "s_cbranch_execnz": ("jump_set", regs.EXEC)}
 
-def stretches(steps: list[Step]) -> Iterator[tuple[int, int]]:
+def stretches(steps: list[DecodedInstruction]) -> Iterator[tuple[int, int]]:
   """Yield parts of a run, (first, end), in which one check of vector registers is enough: EXEC is written at the end at
   most."""
   first = 0
@@ -122,7 +122,7 @@ def stretches(steps: list[Step]) -> Iterator[tuple[int, int]]:
       first = i + 1
   if first < len(steps): yield first, len(steps)
 
-class Translation(translate.Translation[Wave, Decoder, Step, Known]):
+class Translation(translate.Translation[Wave, DecodedCode, DecodedInstruction, CheckState]):
   """The blocks of a kernel."""
   def __init__(self, registers: DispatchRegisters, engine: Engine):
     super().__init__(engine)
@@ -133,8 +133,8 @@ class Translation(translate.Translation[Wave, Decoder, Step, Known]):
     self.row_word |= {AGPR + i: first + (arch + i) * self.lanes for i in range(registers.vgprs - arch)}
     self.stand_in: StandIn | None = None
 
-  def steps_from(self, pc: int, mode: int, decoder: Decoder) -> list[tuple[int, Step]]:
-    steps: list[tuple[int, Step]] = []
+  def steps_from(self, pc: int, mode: int, decoder: DecodedCode) -> list[tuple[int, DecodedInstruction]]:
+    steps: list[tuple[int, DecodedInstruction]] = []
     while len(steps) < LONGEST:
       try: step = decoder.steps(mode).get(pc) or decoder.decode(pc, mode)
       except EmulatorError: break  # it is an error only if a wave gets there
@@ -144,21 +144,22 @@ class Translation(translate.Translation[Wave, Decoder, Step, Known]):
       if step.ends: break
     return steps
 
-  def size(self, step: Step) -> int: return step.size
-  def read(self, decoder: Decoder, address: int, size: int) -> bytes: return decoder.read(address, size)
-  def write(self, block: Block, decoder: Decoder) -> None: Writer(block, decoder, self.row_word, self.lanes).write()
+  def size(self, step: DecodedInstruction) -> int: return step.size
+  def read(self, decoder: DecodedCode, address: int, size: int) -> bytes: return decoder.read(address, size)
+  def write(self, block: Block, decoder: DecodedCode) -> None: Writer(block, decoder, self.row_word, self.lanes).write()
 
-  def known(self, wave: Wave) -> Known: return known(wave.strict)
+  def known(self, wave: Wave) -> CheckState: return known(wave.strict)
 
-  def tell(self, wave: Wave, what: Known) -> None:
+  def tell(self, wave: Wave, what: CheckState) -> None:
     wave.note_local(max((event.age for event in what.events), default=0))
     tell(wave.strict, what)
 
-  def foresee(self, wave: Wave, before: Known, steps: Sequence[tuple[int, Step]]) -> Known | None:
+  def foresee(self, wave: Wave, before: CheckState,
+              steps: Sequence[tuple[int, DecodedInstruction]]) -> CheckState | None:
     if self.stand_in is None: self.stand_in = StandIn(wave)
     return foresee(self.stand_in, before, steps)
 
-  def execute(self, wave: Wave, pc: int, step: Step) -> bool:
+  def execute(self, wave: Wave, pc: int, step: DecodedInstruction) -> bool:
     wave.at, wave.pc = pc, pc + step.size
     if step.local: wave.note_local()
     step.run(wave)
@@ -167,7 +168,7 @@ class Translation(translate.Translation[Wave, Decoder, Step, Known]):
 
   def prepare(self, wave: Wave) -> None: wave.reach_local()
 
-def translation(registers: DispatchRegisters, decoder: Decoder) -> Translation | None:
+def translation(registers: DispatchRegisters, decoder: DecodedCode) -> Translation | None:
   """Return the translation of a dispatch's kernel; None on a host without the loop."""
   key = registers.arch, registers.wave_size, registers.code, registers.vgprs, registers.accumulator, registers.sgprs
   return kept(key, decoder, lambda loop: Translation(registers, loop))

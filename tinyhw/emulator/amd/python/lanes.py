@@ -1,8 +1,8 @@
 """Python functions from semantics: a function executes an instruction on the registers of a wave.
 
-The text of a function depends only on its `Shape` (shapes.py). Register numbers and constants are arguments of its
-maker. So instructions that differ only in these share one compilation. `D.f32 = S0.f32 + S1.f32` on vector registers
-gives this:
+The text of a function depends only on its `InstructionShape` (shapes.py). Register numbers and constants are arguments
+of its maker. So instructions that differ only in these share one compilation. `D.f32 = S0.f32 + S1.f32` on vector
+registers gives this:
 
     def make(S0, S1, D):
       def run(w):                             # a wave: state.Wave
@@ -19,8 +19,8 @@ gives this:
           D_f0[l] = (xs0f0 + xs1f0)
       return run
 
-A function of scalars has no lanes and no loop. python/generators/expressions.py has the values, python/operands.py the reads, and
-this file the writes and the frame.
+A function of scalars has no lanes and no loop. python/expressions.py has the values, python/operands.py the
+reads, and this file the writes and the frame.
 """
 from __future__ import annotations
 from array import array
@@ -29,14 +29,14 @@ from itertools import compress
 from typing import Any
 
 from tinyhw.emulator.amd.meaning import numerics
-from tinyhw.emulator.amd.python.expressions import Value
+from tinyhw.emulator.amd.python.expressions import PythonExpression
 from tinyhw.emulator.amd.python.operands import VIEW, Operands, plus
-from tinyhw.emulator.amd.python.shapes import Pass, Shape, Target
-from tinyhw.emulator.notation import Assignment, Node, NotationError, Type, parse
+from tinyhw.emulator.amd.python.shapes import Evaluation, InstructionShape, ResultForm
+from tinyhw.emulator.notation import Assignment, ExpressionNode, NotationError, ValueType, parse
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 
-class Compiled(NamedTuple):
+class FunctionMaker(NamedTuple):
   """make(*arguments) returns the function for waves. A parameter is the name of an operand. Its argument is a register
   number, or a constant (python_operands.constant_argument)."""
   make: Callable[..., Callable[[Any], None]]
@@ -44,13 +44,13 @@ class Compiled(NamedTuple):
   text: str
 
 @once
-def compiled(shape: Shape) -> Compiled:
+def compiled(shape: InstructionShape) -> FunctionMaker:
   """Compile the function of a shape."""
   writer = Writer(shape)
   text = writer.function()
   names: dict[str, Any] = {}
   exec(compile(text, f"<{shape.meaning}>", "exec"), environment(shape.fnuz), names)
-  return Compiled(names["make"], tuple(writer.parameters), text)
+  return FunctionMaker(names["make"], tuple(writer.parameters), text)
 
 @once
 def environment(fnuz: bool) -> dict[str, Any]:
@@ -63,7 +63,7 @@ _ENCODE = {"f16": "encode_float16", "bf16": "encode_bfloat16", "f32": "bits_of_f
 
 class Writer(Operands):
   """Writer of one function's text. after: lines that are executed once, after all lanes."""
-  def __init__(self, shape: Shape):
+  def __init__(self, shape: InstructionShape):
     super().__init__(shape)
     self.meaning = parse(shape.meaning)
     self.after: list[str] = []
@@ -86,7 +86,7 @@ class Writer(Operands):
     body = "\n".join(f"    {line}" for line in (*lines, *self.after)) or "    pass"
     return f"def make({', '.join(self.parameters)}):\n  def run(w):\n    s = w.s\n{body}\n  return run\n"
 
-  def begin(self, part: Pass) -> None:
+  def begin(self, part: Evaluation) -> None:
     """Begin a pass."""
     self.sources, self.targets, self.reads, self.locals = dict(part.sources), dict(part.targets), {}, {}
 
@@ -99,7 +99,7 @@ class Writer(Operands):
     target, kind, value = self.meaning[0].target, self.meaning[0].type, self.meaning[0].value
     self.begin(self.shape.passes[0])
     mask = target == "CARRY"
-    if not mask and (self.targets.get(target) != Target("v") or kind.name not in VIEW): return []
+    if not mask and (self.targets.get(target) != ResultForm("v") or kind.name not in VIEW): return []
     self.inline = True
     wide = self.unrounded_fma(value) if kind.name == "f32" else None
     result = self.exact(value) if mask else self.result(value, kind, rounding=False).text
@@ -116,7 +116,7 @@ class Writer(Operands):
             f"  {stored}sums)",
             "  return"]
 
-  def unrounded_fma(self, value: Node) -> str | None:
+  def unrounded_fma(self, value: ExpressionNode) -> str | None:
     """Return a fused multiply-add of float32 as two operations on doubles, if the semantics are just that. `doubtful`
     finds the lanes where the result may be wrong."""
     if value.op != "call" or value.value != "fma" or self.shape.omod or self.shape.clamp or self.shape.flush32:
@@ -137,7 +137,7 @@ class Writer(Operands):
     elif target.startswith("D"): raise NotationError(f"{target} is no operand of this instruction")
     else: self.assign_local(target, f"t_{target}{suffix}", kind, value)
 
-  def assign_carry(self, value: Node) -> None:
+  def assign_carry(self, value: ExpressionNode) -> None:
     """Write this lane's bit of the result mask."""
     self.parameter("CARRY")
     if "mask_out = 0" not in self.before:
@@ -145,15 +145,15 @@ class Writer(Operands):
       self.after.append("w.set_mask(CARRY, mask_out)")
     self.inside.append(f"if {self.exact(value)}: mask_out |= 1 << l")
 
-  def assign_local(self, target: str, name: str, kind: Type, value: Node) -> None:
+  def assign_local(self, target: str, name: str, kind: ValueType, value: ExpressionNode) -> None:
     """Write a value that the semantics name."""
     self.inside.append(f"{name} = {self.exact(value)}")
     found = self.value(value)
     low, high = (0, 1) if kind.kind == "b" else (kind.low, kind.high)
     within = low <= found.low and found.high <= high
-    self.locals[target] = Value(name, found.low if within else low, found.high if within else high)
+    self.locals[target] = PythonExpression(name, found.low if within else low, found.high if within else high)
 
-  def result(self, value: Node, kind: Type, rounding: bool = True) -> Value:
+  def result(self, value: ExpressionNode, kind: ValueType, rounding: bool = True) -> PythonExpression:
     """Return the value as it is written: modified, rounded, with denormals flushed as the mode says.
 
     Without `rounding`, the store rounds a float32.
@@ -162,15 +162,16 @@ class Writer(Operands):
     if kind.kind == "f":
       if not (rounding or self.shape.omod or self.shape.clamp or flushes): return found
       text = self.rounded(found, kind)
-      if self.shape.omod: text = self.rounded(Value(f"({text} * {2.0 ** self.shape.omod})", rounded=False), kind)
+      if self.shape.omod:
+        text = self.rounded(PythonExpression(f"({text} * {2.0 ** self.shape.omod})", rounded=False), kind)
       if self.shape.clamp: text = f"clamp_float({text})"
-      return Value(f"flush_{kind.name}({text})" if flushes else text)
+      return PythonExpression(f"flush_{kind.name}({text})" if flushes else text)
     if self.shape.clamp:
-      return Value(f"min(max({found.text}, {kind.low}), {kind.high})", max(found.low, kind.low),
+      return PythonExpression(f"min(max({found.text}, {kind.low}), {kind.high})", max(found.low, kind.low),
                    min(found.high, kind.high))
-    return Value(self.wrapped(found, kind), kind.low, kind.high)
+    return PythonExpression(self.wrapped(found, kind), kind.low, kind.high)
 
-  def write(self, target: str, form: Target, kind: Type, value: Node) -> None:
+  def write(self, target: str, form: ResultForm, kind: ValueType, value: ExpressionNode) -> None:
     """Write a result to its register."""
     if form.kind == "none": return
     self.parameter(target)
@@ -183,21 +184,21 @@ class Writer(Operands):
     if form.kind == "s": self.write_scalar(target, form, kind, bits)
     else: self.write_lane(target, form, kind, bits)
 
-  def bits_of(self, text: str, kind: Type) -> str:
+  def bits_of(self, text: str, kind: ValueType) -> str:
     """Return an exact value as an unsigned number."""
     if kind.kind == "i": return f"({text} & {(1 << kind.bits) - 1:#x})"
     if kind.kind == "b": return f"(1 if {text} else 0)"
     if kind.kind == "u": return text
     return f"{_ENCODE[kind.name]}({text})"
 
-  def write_scalar(self, target: str, form: Target, kind: Type, bits: str) -> None:
+  def write_scalar(self, target: str, form: ResultForm, kind: ValueType, bits: str) -> None:
     """Write bits to scalar registers, after all reads."""
     if kind.bits <= 32: self.after.append(f"s[{target}{plus(form.dword)}] = {bits}")
     else:
       self.after.append(f"{target}_bits = {bits}")
       self.after += [f"s[{target}{plus(i)}] = {target}_bits >> {32 * i} & 0xffffffff" for i in range(kind.bits // 32)]
 
-  def write_lane(self, target: str, form: Target, kind: Type, bits: str) -> None:
+  def write_lane(self, target: str, form: ResultForm, kind: ValueType, bits: str) -> None:
     """Write bits to this lane of vector registers, or to a part of one."""
     count = max(kind.bits // 32, 1)
     for i in range(form.dword, form.dword + count): self.once(f"{target}_u{i} = w.u[{target}{plus(i)}]")

@@ -1,15 +1,16 @@
 """Shape of an instruction: everything that its function depends on. This is how operands are read and results are
 written, and the modes that count.
 
-Register numbers and constants are no part of a `Shape`. So instructions that differ only in these share one function:
-in Python (python/lanes.py), and as machine code of the host (native.py). arithmetic.py makes shapes of instructions.
+Register numbers and constants are no part of a `InstructionShape`. So instructions that differ only in these share one
+function: in Python (python/lanes.py), and as machine code of the host (native.py). arithmetic.py makes shapes of
+instructions.
 """
 from __future__ import annotations
 
-from tinyhw.emulator.notation import TYPES, Type
+from tinyhw.emulator.notation import TYPES, ValueType
 from tinyhw.named_tuple import NamedTuple
 
-class Form(NamedTuple):
+class OperandForm(NamedTuple):
   """How an operand is read, except for its register number or value.
 
   - kind: "v" a vector register, "s" a scalar one, "k" a constant, "scc"/"vccz"/"execz" a bit as a number.
@@ -30,22 +31,22 @@ class Form(NamedTuple):
   negates: tuple[bool, bool] = (False, False)
   mix: int | None = None
 
-  def element(self, kind: Type, index: int) -> Form:
+  def element(self, kind: ValueType, index: int) -> OperandForm:
     """Return the form of element `index` of an operand that is an array of narrow values (S0.i8(2) in the notation)."""
     if kind.bits == 16 and index < 2:
       return self._replace(shift=16 * self.halves[index], width=16, negate=self.negates[index], magnitude=False)
     return self._replace(dword=self.dword + index * kind.bits // 32, shift=index * kind.bits % 32, width=kind.bits,
                          negate=False, magnitude=False)
 
-  def mixed(self) -> tuple[Form, Type]:
+  def mixed(self) -> tuple[OperandForm, ValueType]:
     """Return the form and the type of an operand of a mixed-precision instruction (M0.f32 in the notation)."""
     if self.mix is None: return self, TYPES["f32"]
     return self._replace(shift=16 * self.mix, width=16), TYPES["f16"]
 
-class Target(NamedTuple):
+class ResultForm(NamedTuple):
   """How a result is written.
 
-  - kind: "v" a vector register, "s" a scalar one, "none" nothing. dword, shift, width: as in a Form.
+  - kind: "v" a vector register, "s" a scalar one, "none" nothing. dword, shift, width: as in a OperandForm.
   - keep: the other bits of the register keep their values. Else they become 0, or with extend the sign of the part.
   """
   kind: str
@@ -55,15 +56,15 @@ class Target(NamedTuple):
   keep: bool = True
   extend: bool = False
 
-class Pass(NamedTuple):
+class Evaluation(NamedTuple):
   """One evaluation of the semantics. Packed instructions have two, for the halves of their operands.
 
   Operands have the notation's names.
   """
-  sources: tuple[tuple[str, Form], ...]
-  targets: tuple[tuple[str, Target], ...]
+  sources: tuple[tuple[str, OperandForm], ...]
+  targets: tuple[tuple[str, ResultForm], ...]
 
-class Shape(NamedTuple):
+class InstructionShape(NamedTuple):
   """Everything that a function depends on.
 
   - lanes: 0 for a scalar instruction. omod: exponent of the factor 2, 4, 1/2 (1, 2, -1).
@@ -71,7 +72,7 @@ class Shape(NamedTuple):
   - fnuz: 8-bit floats are those of gfx942. permuted: S0 comes from other lanes (DPP).
   """
   meaning: str
-  passes: tuple[Pass, ...]
+  passes: tuple[Evaluation, ...]
   lanes: int
   clamp: bool = False
   omod: int = 0
@@ -80,6 +81,6 @@ class Shape(NamedTuple):
   fnuz: bool = False
   permuted: bool = False
 
-  def flushes(self, kind: Type) -> bool:
+  def flushes(self, kind: ValueType) -> bool:
     """Return whether denormals of a float type become 0."""
     return self.flush32 if kind.name == "f32" else self.flush64 and kind.name in ("f16", "f64")

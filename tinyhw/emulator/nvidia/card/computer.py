@@ -3,9 +3,9 @@
 A call whose size is not this version's is refused, as by the kernel's driver. Bindings of files follow
 open-gpu-kernel-modules, src/nvidia/arch/nvalloc/unix/src/escape.c.
 
-Each process (`Box.process`) has its own objects, address spaces and channels. Processes share the GPUs with their
-memory and caches, the numbers that are written to doorbells, and the system memory that GPUs may use. An error stops
-only its own channel group.
+Each process (`VirtualComputer.process`) has its own objects, address spaces and channels. Processes share the GPUs with
+their memory and caches, the numbers that are written to doorbells, and the system memory that GPUs may use. An error
+stops only its own channel group.
 """
 from __future__ import annotations
 import ctypes
@@ -20,12 +20,12 @@ from tinyhw.autogen.nvidia import rm
 from tinyhw.autogen.nvidia.rm import Status
 from tinyhw.emulator.checks.order import Order
 from tinyhw.emulator.checks.watch import MemoryWatcher
-from tinyhw.emulator.files import Box, VirtualFile, VirtualMapping, refuse
+from tinyhw.emulator.files import VirtualComputer, VirtualFile, VirtualMapping, refuse
 from tinyhw.emulator.memory.cache import Coherence, drop
 from tinyhw.emulator.memory.pages import PageTable
 from tinyhw.emulator.memory.physical import PAGE, Frames, pages
 from tinyhw.emulator.nvidia.card.engines import DoorbellWatcher, Engines
-from tinyhw.emulator.nvidia.card.gpu import Gpu
+from tinyhw.emulator.nvidia.card.gpu import GpuHardware
 from tinyhw.emulator.nvidia.card.objects import Item, MemoryItem, Objects, Refusal, SpaceItem
 from tinyhw.emulator.nvidia.card.port import Caches
 from tinyhw.emulator.nvidia.card.uvm import Uvm
@@ -36,7 +36,7 @@ VERSION = (580, 142)
 QUERY_VERSION = ord("2")
 FIRST_TOKEN = 0x10000
 
-class Computer(Box):
+class GpuHost(VirtualComputer):
   """A box with NVIDIA GPUs. cards: the name of a chip for each. version: of the kernel's driver; peers: cards reach
   each other's memory."""
   def __init__(self, name: str, cards: Sequence[str], seed: int = 0, strict: int = 1,
@@ -45,7 +45,7 @@ class Computer(Box):
     self.version, self.peers = version, peers
     self.structures = rm.structures(version)
     self.coherence = Coherence() if strict else None
-    self.gpus = [Gpu(name, CHIPS[card], index) for index, card in enumerate(cards)]
+    self.gpus = [GpuHardware(name, CHIPS[card], index) for index, card in enumerate(cards)]
     self.caches_of = {gpu: Caches(gpu.name) for gpu in self.gpus}
     self.tokens = itertools.count(FIRST_TOKEN)
     self.texts["/sys/module/nvidia/version"] = ".".join(map(str, version)) + "\n"
@@ -90,12 +90,12 @@ class Computer(Box):
     self.uvm.end()
     for item in [item for item in self.objects.items.values() if item.parent is None]: self.objects.remove(item)
 
-class File(VirtualFile):
+class IoctlFile(VirtualFile):
   """A file whose calls are structures with a number. calls: by the number of the structure."""
   calls: dict[int, tuple[Any, Callable[[Any], None]]]
   status = "status"
 
-  def __init__(self, computer: Computer, path: str):
+  def __init__(self, computer: GpuHost, path: str):
     super().__init__(computer, path)
     self.computer = computer
 
@@ -134,10 +134,10 @@ class File(VirtualFile):
     elif status: raise refuse(errno.EINVAL, status.name)
     ctypes.memmove(ctypes.addressof(argument), ctypes.addressof(own), min(ctypes.sizeof(own), ctypes.sizeof(argument)))
 
-class MappedFile(File):
+class MappedFile(IoctlFile):
   """A file through which one mapping can be made. prepared: by RmMapMemory: the object, the offset, the bytes of the
   mapping."""
-  def __init__(self, computer: Computer, path: str):
+  def __init__(self, computer: GpuHost, path: str):
     super().__init__(computer, path)
     self.prepared: tuple[Item, int, int] | None = None
 
@@ -160,7 +160,7 @@ class MappedFile(File):
 
 class ControlFile(MappedFile):
   """/dev/nvidiactl. clients: those that were made through it. They end with it."""
-  def __init__(self, computer: Computer, path: str):
+  def __init__(self, computer: GpuHost, path: str):
     super().__init__(computer, path)
     s, objects = computer.structures, computer.objects
     self.clients: list[int] = []
@@ -229,7 +229,7 @@ class ControlFile(MappedFile):
 
 class CardFile(MappedFile):
   """/dev/nvidia<minor>. control: the control file that it is bound to."""
-  def __init__(self, computer: Computer, gpu: Gpu):
+  def __init__(self, computer: GpuHost, gpu: GpuHardware):
     super().__init__(computer, f"/dev/nvidia{gpu.minor}")
     self.gpu = gpu
     self.control: ControlFile | None = None
@@ -248,7 +248,7 @@ class CardFile(MappedFile):
     memory = self.computer.physical.map(frames, 0, length, address, prot)
     return VirtualMapping(self.computer, memory, DoorbellWatcher(self.computer, self.gpu, frames))
 
-class UvmFile(File):
+class UvmFile(IoctlFile):
   """/dev/nvidia-uvm. Its calls have plain numbers, and the kernel copies as many bytes as this version's structures
   have.
 
@@ -257,7 +257,7 @@ class UvmFile(File):
   """
   status = "rmStatus"
 
-  def __init__(self, computer: Computer, path: str):
+  def __init__(self, computer: GpuHost, path: str):
     super().__init__(computer, path)
     self.begun = False
     self.holds: UvmFile | None = None

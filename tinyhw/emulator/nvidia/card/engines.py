@@ -16,19 +16,19 @@ from tinyhw.emulator.checks.order import Agent
 from tinyhw.emulator.checks.races import Copied
 from tinyhw.emulator.errors import DoorbellError, EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory.cache import ReadCache
-from tinyhw.emulator.memory.memory import ENGINE, Unit
+from tinyhw.emulator.memory.memory import ENGINE, AccessUnit
 from tinyhw.emulator.memory.physical import Frames
-from tinyhw.emulator.nvidia.card.gpu import XID_MMU, Gpu
+from tinyhw.emulator.nvidia.card.gpu import XID_MMU, GpuHardware
 from tinyhw.emulator.nvidia.card.grid import Grid, MakeBlock
 from tinyhw.emulator.nvidia.card.objects import ChannelItem
 from tinyhw.emulator.nvidia.card.port import Port
 from tinyhw.emulator.nvidia.execute.block import block_of_grid
 
-if TYPE_CHECKING: from tinyhw.emulator.nvidia.card.computer import Computer
+if TYPE_CHECKING: from tinyhw.emulator.nvidia.card.computer import GpuHost
 
 class DoorbellWatcher:
   """The usermode page of a GPU: the clock, and the doorbell, which takes a channel's token."""
-  def __init__(self, computer: Computer, gpu: Gpu, frames: Frames):
+  def __init__(self, computer: GpuHost, gpu: GpuHardware, frames: Frames):
     self.computer, self.gpu, self.frames = computer, gpu, frames
 
   def before_load(self, offset: int, size: int) -> None:
@@ -46,9 +46,9 @@ class DoorbellWatcher:
 class Engines:
   """The running channels of a process, and the grids that they have started. make_block: makes the executor of a block;
   tests may replace it."""
-  def __init__(self, computer: Computer):
+  def __init__(self, computer: GpuHost):
     self.computer = computer
-    self.channels: dict[int, Processor] = {}
+    self.channels: dict[int, ChannelProcessor] = {}
     self.work: list[Grid] = []
     self.caches_of = computer.caches_of
     self.make_block: MakeBlock | None = block_of_grid
@@ -56,7 +56,7 @@ class Engines:
   def begin(self, channel: ChannelItem) -> None:
     """Start a channel."""
     if channel.token in self.channels: return
-    found = self.channels[channel.token] = Processor(self, channel)
+    found = self.channels[channel.token] = ChannelProcessor(self, channel)
     self.computer.scheduler.add(found, self.computer)
     def stop() -> None:
       self.channels.pop(channel.token, None)
@@ -65,7 +65,7 @@ class Engines:
       if self.computer.order is not None: self.computer.order.leave(found.agent)
     channel.stop = stop
 
-  def ring(self, gpu: Gpu, token: int) -> None:
+  def ring(self, gpu: GpuHardware, token: int) -> None:
     """Ring the doorbell."""
     found = self.channels.get(token)
     if found is None or found.gpu is not gpu:
@@ -96,14 +96,14 @@ class Engines:
     """Yield all caches of all GPUs."""
     for caches in self.caches_of.values(): yield from caches.made.values()
 
-class Processor:
+class ChannelProcessor:
   """Reader of one channel. subchannels: the class of the engine object of each; registers: values that methods have
   set, by subchannel."""
   def __init__(self, engines: Engines, channel: ChannelItem):
     self.engines, self.channel, self.computer = engines, channel, engines.computer
     gpu = channel.gpu
     assert gpu is not None
-    self.gpu: Gpu = gpu
+    self.gpu: GpuHardware = gpu
     self.name = f"channel {channel.token:#x} of {gpu.name}"
     self.port = Port(channel.group.space.table, self.computer.coherence, f"an engine of {self.name}")
     self.agent = self.port.agent = Agent(self.computer.order)
@@ -247,8 +247,9 @@ class Processor:
   def _compute(self, name: str, fields: dict[str, Any], state: dict[int, int]) -> bool:
     if name == "WAIT_FOR_IDLE": return self._all_ended()
     if name in ("INVALIDATE_SHADER_CACHES_NO_WFI", "INVALIDATE_SHADER_CACHES"):
-      for flag, unit in (("instruction", Unit.INSTRUCTION), ("global_data", Unit.VECTOR), ("data", Unit.VECTOR),
-                         ("constant", Unit.SCALAR)):
+      for flag, unit in (("instruction", AccessUnit.INSTRUCTION), ("global_data", AccessUnit.VECTOR),
+                         ("data", AccessUnit.VECTOR),
+                         ("constant", AccessUnit.SCALAR)):
         if fields.get(flag): self.engines.caches_of[self.gpu].forget(unit)
     elif name == "SEND_SIGNALING_PCAS2_B":
       if fields["pcas_action"] != methods.INVALIDATE_COPY_SCHEDULE:

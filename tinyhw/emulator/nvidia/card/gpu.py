@@ -4,7 +4,7 @@ import hashlib
 import time
 from enum import IntEnum
 
-from tinyhw.emulator.nvidia.chips import Chip
+from tinyhw.emulator.nvidia.chips import ChipParameters
 
 class ComputeMode(IntEnum):
   """The clients that may compute on a GPU, as its administrator has set it.
@@ -17,13 +17,13 @@ XID_MMU = 31  # the driver's number of an access that the page table does not al
 
 FIRST_BUS = 0x17   # of PCI
 
-class Gpu:
+class GpuHardware:
   """One card. computer: its name. vram_used: bytes that all processes hold together. workgroups: number of blocks
   started on it.
 
   bus: its PCI bus. reserved: the client that computes on it, where the mode allows only one.
   """
-  def __init__(self, computer: str, chip: Chip, index: int):
+  def __init__(self, computer: str, chip: ChipParameters, index: int):
     self.chip, self.index, self.minor = chip, index, index
     self.name = f"GPU {index} ({chip.name})"
     self.bus = FIRST_BUS + index

@@ -16,8 +16,8 @@ from tinyhw.emulator.nvidia.card.port import Port
 from tinyhw.isa.sass.table.units import FILE, PARTITIONS, WARP
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.nvidia.card.engines import Processor
-  from tinyhw.emulator.nvidia.execute.decoded import Decoder
+  from tinyhw.emulator.nvidia.card.engines import ChannelProcessor
+  from tinyhw.emulator.nvidia.execute.decoded import DecodedCode
 
 RESIDENT = 8         # blocks of a grid that take turns
 # most instructions of a block in a step: at first, increase with each step of the grid, at last
@@ -33,7 +33,7 @@ MakeBlock = Callable[["Grid", int, Port, int], BlockLike]
 
 class Grid:
   """The blocks of a launch. An actor; it ends by itself. fields: of its QMD; bank: constant bank 0."""
-  def __init__(self, processor: Processor, address: int, state: dict[int, int]):
+  def __init__(self, processor: ChannelProcessor, address: int, state: dict[int, int]):
     self.processor, self.gpu, self.address = processor, processor.gpu, address
     self.chip, engines = processor.gpu.chip, processor.engines
     layout = qmd.layout(self.chip.generation)
@@ -52,7 +52,7 @@ class Grid:
     self.rest, self.left = iter(range(self.blocks)), self.blocks
     self.residents: list[BlockLike] = []
     self.slice = SLICE
-    self.decoder: Decoder | None = None   # of the first block, for all; another grid may have other code
+    self.decoder: DecodedCode | None = None   # of the first block, for all; another grid may have other code
     if engines.make_block is None: raise PacketError(f"{self.name}: nothing executes blocks of {self.chip.name} here")
     self.make_block: MakeBlock = engines.make_block
     engines.work.append(self)

@@ -18,8 +18,8 @@ from tinyhw.emulator.memory.physical import PAGE, Frames, pages
 from tinyhw.emulator.nvidia.card.gpu import ComputeMode
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.nvidia.card.computer import Computer
-  from tinyhw.emulator.nvidia.card.gpu import Gpu
+  from tinyhw.emulator.nvidia.card.computer import GpuHost
+  from tinyhw.emulator.nvidia.card.gpu import GpuHardware
 
 FIRST_CLIENT, FIRST_HANDLE = 0xC1D00000, 0xCAF00000  # of handles that RM makes: rs_server.h, rs_client.h
 SYSTEM_LIMIT = 4 << 30
@@ -39,7 +39,7 @@ class Refusal(Exception):
 
 class Item:
   """An object: its class, its parent, and its children."""
-  def __init__(self, handle: int, kind: int, parent: Item | None, gpu: Gpu | None):
+  def __init__(self, handle: int, kind: int, parent: Item | None, gpu: GpuHardware | None):
     self.handle, self.kind, self.parent, self.gpu = handle, kind, parent, gpu
     self.children: list[Item] = []
 
@@ -58,7 +58,7 @@ class Item:
 class MemoryItem(Item):
   """Memory. frames: its pages. users: the object itself, mappings of GPUs and of the program. The pages stay until the
   last user is gone."""
-  def __init__(self, handle: int, kind: int, parent: Item, gpu: Gpu, frames: Frames, objects: Objects):
+  def __init__(self, handle: int, kind: int, parent: Item, gpu: GpuHardware, frames: Frames, objects: Objects):
     super().__init__(handle, kind, parent, gpu)
     self.frames, self.objects, self.users = frames, objects, 1
 
@@ -77,7 +77,7 @@ class MemoryItem(Item):
 
 class SubdeviceItem(Item):
   """One GPU of a device. A device has one GPU."""
-  def __init__(self, handle: int, parent: Item, gpu: Gpu):
+  def __init__(self, handle: int, parent: Item, gpu: GpuHardware):
     super().__init__(handle, rm.SUBDEVICE, parent, gpu)
     self.card = gpu
 
@@ -92,14 +92,14 @@ class SubdeviceItem(Item):
 
 class SpaceItem(Item):
   """An address space of a GPU. external: unified memory manages it."""
-  def __init__(self, handle: int, parent: Item, gpu: Gpu, external: bool):
+  def __init__(self, handle: int, parent: Item, gpu: GpuHardware, external: bool):
     super().__init__(handle, rm.VA_SPACE, parent, gpu)
     self.table, self.external = PageTable(), external
 
 class GroupItem(Item):
   """A channel group. engine: type of the engine of its channels; running: they have been scheduled. fault: the access
   that stopped it."""
-  def __init__(self, handle: int, parent: Item, gpu: Gpu, space: SpaceItem, engine: int):
+  def __init__(self, handle: int, parent: Item, gpu: GpuHardware, space: SpaceItem, engine: int):
     super().__init__(handle, rm.CHANNEL_GROUP, parent, gpu)
     self.space, self.engine, self.running = space, engine, False
     self.fault: PageFault | None = None
@@ -121,7 +121,7 @@ class ChannelItem(Item):
 
 class Objects:
   """All objects of the process."""
-  def __init__(self, computer: Computer):
+  def __init__(self, computer: GpuHost):
     self.computer = computer
     self.items: dict[int, Item] = {}
     self.handles, self.clients = itertools.count(FIRST_HANDLE), itertools.count(FIRST_CLIENT)
@@ -338,7 +338,7 @@ class Objects:
 
   # **** controls ****
 
-  def _gpu(self, item: Item) -> Gpu:
+  def _gpu(self, item: Item) -> GpuHardware:
     if item.gpu is None: raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} has no GPU")
     return item.gpu
 

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 from tinyhw.emulator.memory import port
 from tinyhw.emulator.memory.cache import Coherence, ReadCache, WriteBuffer
-from tinyhw.emulator.memory.memory import Kind, Scope, Unit
+from tinyhw.emulator.memory.memory import AccessKind, Scope, AccessUnit
 from tinyhw.emulator.memory.pages import PageTable
 
-NAMES = {Unit.VECTOR: ("L1 cache of multiprocessor {index}", "global_data"),
-         Unit.SCALAR: ("constant cache", "constant"),
-         Unit.INSTRUCTION: ("instruction cache", "instruction")}
+NAMES = {AccessUnit.VECTOR: ("L1 cache of multiprocessor {index}", "global_data"),
+         AccessUnit.SCALAR: ("constant cache", "constant"),
+         AccessUnit.INSTRUCTION: ("instruction cache", "instruction")}
 
 class Caches:
   """The read caches of a GPU, by unit and multiprocessor."""
   def __init__(self, gpu: str):
     self.gpu = gpu
-    self.made: dict[tuple[Unit, int], ReadCache] = {}
+    self.made: dict[tuple[AccessUnit, int], ReadCache] = {}
 
-  def find(self, unit: Unit, index: int) -> ReadCache:
+  def find(self, unit: AccessUnit, index: int) -> ReadCache:
     """Return the cache that a unit of a multiprocessor reads through."""
-    key = unit, index if unit is Unit.VECTOR else 0
+    key = unit, index if unit is AccessUnit.VECTOR else 0
     if key not in self.made:
       name, flag = NAMES[unit]
       self.made[key] = ReadCache(f"the {name.format(index=index)} of {self.gpu}",
@@ -31,7 +31,7 @@ class Caches:
                                  f"the kernel")
     return self.made[key]
 
-  def forget(self, unit: Unit) -> None:
+  def forget(self, unit: AccessUnit) -> None:
     """Invalidate the caches of a kind."""
     for (kind, _), cache in self.made.items():
       if kind is unit: cache.clear()
@@ -44,17 +44,18 @@ class Port(port.Port):
     super().__init__(table, coherence, who)
     self.caches, self.index = caches, index
 
-  def _chain(self, kind: Kind, uncached: bool) -> tuple[ReadCache, ...]:
-    if self.caches is None or kind.unit is Unit.ENGINE or kind.unit is Unit.VECTOR and kind.scope > Scope.GROUP:
+  def _chain(self, kind: AccessKind, uncached: bool) -> tuple[ReadCache, ...]:
+    if (self.caches is None or kind.unit is AccessUnit.ENGINE or kind.unit is AccessUnit.VECTOR
+        and kind.scope > Scope.GROUP):
       return ()
     return (self.caches.find(kind.unit, self.index),)
 
   def _is_of_lanes(self) -> bool: return self.caches is not None
 
-  def _way_of_writes(self, kind: Kind, uncached: bool) -> tuple[WriteBuffer | None, tuple[ReadCache, ...]]:
-    return None, () if self.caches is None else (self.caches.find(Unit.VECTOR, self.index),)
+  def _way_of_writes(self, kind: AccessKind, uncached: bool) -> tuple[WriteBuffer | None, tuple[ReadCache, ...]]:
+    return None, () if self.caches is None else (self.caches.find(AccessUnit.VECTOR, self.index),)
 
-  def invalidate(self, kind: Kind) -> None:
+  def invalidate(self, kind: AccessKind) -> None:
     if self.caches is not None: self.caches.find(kind.unit, self.index).clear()
 
-  def write_back(self, kind: Kind) -> None: pass
+  def write_back(self, kind: AccessKind) -> None: pass

@@ -12,8 +12,8 @@ from tinyhw.emulator.memory.physical import PAGE
 from tinyhw.emulator.nvidia.card.objects import ChannelItem, MemoryItem, Refusal, SpaceItem
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.nvidia.card.computer import Computer
-  from tinyhw.emulator.nvidia.card.gpu import Gpu
+  from tinyhw.emulator.nvidia.card.computer import GpuHost
+  from tinyhw.emulator.nvidia.card.gpu import GpuHardware
 
 HUGE_PAGE = 2 << 20
 READ_WRITE_ATOMIC, READ_ONLY = 1, 3
@@ -23,11 +23,11 @@ class External:
   engine's memory there."""
   def __init__(self, start: int, size: int, channel: ChannelItem | None = None):
     self.start, self.end, self.channel = start, start + size, channel
-    self.maps: dict[Gpu, tuple[MemoryItem, Range]] = {}
+    self.maps: dict[GpuHardware, tuple[MemoryItem, Range]] = {}
 
 class Uvm:
   """The ranges of the process."""
-  def __init__(self, computer: Computer):
+  def __init__(self, computer: GpuHost):
     self.computer = computer
     self.spaces: dict[bytes, SpaceItem | None] = {}       # GPUs that are registered, and their address spaces
     self.ranges: dict[int, External] = {}
@@ -120,7 +120,7 @@ class Uvm:
       memory.users += 1
       external.maps[space.gpu] = memory, made
 
-  def _unmap(self, external: External, gpu: Gpu) -> None:
+  def _unmap(self, external: External, gpu: GpuHardware) -> None:
     found, space = external.maps.pop(gpu, None), self.spaces.get(gpu.uuid)
     if found is None or space is None: return
     space.table.unmap(external.start)

@@ -1,15 +1,15 @@
 """Strict checks of instructions before they run: a schedule depends only on the path of a warp.
 
-A `Known` is a `Schedule` in a form that is equal for warps that the checks treat alike: times count back from now, and
-data that can make no difference any more are left out. So loops reach only a few of them.
+A `CheckState` is a `PipelineState` in a form that is equal for warps that the checks treat alike: times count back from
+now, and data that can make no difference any more are left out. So loops reach only a few of them.
 """
 from __future__ import annotations
 from collections.abc import Iterable
 
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.nvidia.checks.products import KnownProducts
-from tinyhw.emulator.nvidia.checks.strict import Schedule
-from tinyhw.emulator.nvidia.execute.decoded import Decoded
+from tinyhw.emulator.nvidia.checks.strict import PipelineState
+from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction
 from tinyhw.isa.sass.model.latency import BOARD_STALL, FIXED_READ, MOST, Latency
 from tinyhw.isa.sass.table.uses import Unit
 from tinyhw.named_tuple import NamedTuple
@@ -38,35 +38,36 @@ class Reading(NamedTuple):
   unit: Unit
   boards: tuple[int, ...]
 
-class Taken(NamedTuple):
+class TakenScoreboard(NamedTuple):
   """A scoreboard. since: cycles since it was taken last."""
   board: int
   since: int
 
-class Known(NamedTuple):
-  """The data of a Schedule, by the same names, in order."""
+class CheckState(NamedTuple):
+  """The data of a PipelineState, by the same names, in order."""
   due: tuple[Due, ...]
   fetched: tuple[Fetched, ...]
   written: tuple[Coming, ...]
   read: tuple[Reading, ...]
-  taken: tuple[Taken, ...]
+  taken: tuple[TakenScoreboard, ...]
   view: int
   products: KnownProducts
 
-def known(schedule: Schedule) -> Known:
-  """Return the state of a Schedule. No result needs a longer wait than MOST cycles, plus one for an overwrite."""
+def known(schedule: PipelineState) -> CheckState:
+  """Return the state of a PipelineState. No result needs a longer wait than MOST cycles, plus one for an overwrite."""
   now = schedule.clock
-  return Known(
+  return CheckState(
     due=tuple(sorted(Due(unit, now - at, latency, pipe) for unit, (at, latency, pipe) in schedule.due.items()
                      if now - at <= MOST)),
     fetched=tuple(sorted(Fetched(unit, now - at) for unit, at in schedule.fetched.items() if now - at < FIXED_READ)),
     written=tuple(sorted(Coming(unit, boards) for unit, boards in schedule.written.items())),
     read=tuple(sorted(Reading(unit, tuple(sorted(set(boards)))) for unit, boards in schedule.read.items())),
-    taken=tuple(sorted(Taken(board, now - at) for board, at in schedule.taken.items() if now - at < BOARD_STALL)),
+    taken=tuple(sorted(TakenScoreboard(board, now - at) for board, at in schedule.taken.items()
+                       if now - at < BOARD_STALL)),
     view=schedule.view, products=schedule.products.known())
 
-def tell(schedule: Schedule, what: Known) -> None:
-  """Set the state of a Schedule."""
+def tell(schedule: PipelineState, what: CheckState) -> None:
+  """Set the state of a PipelineState."""
   now = schedule.clock
   schedule.due = {due.unit: (now - due.since, due.latency, due.pipe) for due in what.due}
   schedule.fetched = {fetched.unit: now - fetched.since for fetched in what.fetched}
@@ -76,9 +77,9 @@ def tell(schedule: Schedule, what: Known) -> None:
   schedule.view = what.view
   schedule.products.tell(what.products)
 
-def foresee(before: Known, steps: Iterable[Decoded]) -> Known | None:
+def foresee(before: CheckState, steps: Iterable[DecodedInstruction]) -> CheckState | None:
   """Return the state after the steps; None if one of them is an error, which execution then reports."""
-  schedule = Schedule()
+  schedule = PipelineState()
   tell(schedule, before)
   try:
     for step in steps: schedule.issue(step.inst, step.uses, step.control)

@@ -18,7 +18,7 @@ from tinyhw.machine.ir.inst import MInst
 NEVER = 1 << SCOREBOARDS  # a bit next to those of the scoreboards: no scoreboard signals the end
 COUNTS = "DEPBAR.LE"            # waits until a scoreboard counts at most n
 NOT_WAITED = "has not been waited for"
-class Schedule:
+class PipelineState:
   """Operations in flight in one warp.
 
   - clock: cycles, by stalls.
@@ -114,16 +114,16 @@ class Schedule:
     else:
       for unit, _ in uses.reads: self.read.setdefault(unit, []).append(read | write or NEVER)
 
-  def forked(self) -> Schedule:
+  def forked(self) -> PipelineState:
     """Return a copy for other lanes of the warp, which part here."""
     return met([self])
 
-def met(schedules: list[Schedule]) -> Schedule:
+def met(schedules: list[PipelineState]) -> PipelineState:
   """Merge the schedules of lanes that reconverge: the operations in flight of all of them.
 
   Products belong to the warp.
   """
-  found = Schedule()
+  found = PipelineState()
   found.clock, found.products = max(s.clock for s in schedules), schedules[0].products
   for s in schedules:
     later = found.clock - s.clock

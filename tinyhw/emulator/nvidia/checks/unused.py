@@ -4,10 +4,10 @@ value. Code with jumps to addresses in registers (calls, indirect branches) is n
 from __future__ import annotations
 import functools
 
-from tinyhw.emulator.checks.unused import Node, refuse, unused
+from tinyhw.emulator.checks.unused import InstructionNode, refuse, unused
 from tinyhw.emulator.nvidia.checks.ways import follow, reachable
-from tinyhw.emulator.nvidia.execute.decoded import Decoded, Decoder
-from tinyhw.emulator.nvidia.execute.launch import Launch
+from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction, DecodedCode
+from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
 from tinyhw.isa.sass.asm.encode import BYTES
 from tinyhw.isa.sass.asm.syntax import show
 from tinyhw.isa.sass.table import regs
@@ -15,7 +15,7 @@ from tinyhw.machine.ir.inst import Effect
 
 SCALAR = frozenset({"UR", "UP", "B"})
 
-def check(launch: Launch, decoder: Decoder) -> None:
+def check(launch: LaunchParameters, decoder: DecodedCode) -> None:
   """Raise UnusedResult for a kernel with results that no path reads."""
   found, whole = reachable(launch.code, decoder)
   if not whole: return
@@ -27,12 +27,13 @@ def looked_at(arch: str, code: tuple[tuple[int, bytes], ...]) -> tuple[tuple[int
   """Return (offset, text) of the instructions with unused results. code: offsets and bytes of all reachable
   instructions."""
   pieces = dict(code)
-  decoder = Decoder(arch, lambda at, size: pieces[at])
+  decoder = DecodedCode(arch, lambda at, size: pieces[at])
   return unused({at: node(decoder.at(at), at) for at in pieces}, SCALAR)
 
-def node(step: Decoded, at: int) -> Node:
+def node(step: DecodedInstruction, at: int) -> InstructionNode:
   """Return an instruction with its reads and writes."""
   reads, writes = frozenset(unit for unit, _ in step.uses.reads), frozenset(step.uses.writes)
   results = () if step.inst.row.effects & (Effect.STORE | Effect.BARRIER) else (writes,)
-  return Node(show(step.inst, step.control), reads, writes if step.guard == regs.TRUE else frozenset(), results, False,
+  return InstructionNode(show(step.inst, step.control), reads, writes if step.guard == regs.TRUE else frozenset(),
+                         results, False,
               tuple(follow(step, at)))

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from tinyhw.emulator.errors import PageFault, StrictError
-from tinyhw.emulator.nvidia.execute.decoded import Decoded, Decoder
-from tinyhw.emulator.nvidia.execute.launch import Launch
+from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction, DecodedCode
+from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
 from tinyhw.isa.sass.asm.encode import BYTES
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.form import Generation
@@ -15,9 +15,9 @@ ASYNCHRONOUS = frozenset({PRODUCTS, "tma"})     # pipes that read and write shar
 MBARRIER = "SYNCS"
 KEPT = 256   # kernels
 
-def reachable(code: int, decoder: Decoder) -> tuple[dict[int, Decoded], bool]:
+def reachable(code: int, decoder: DecodedCode) -> tuple[dict[int, DecodedInstruction], bool]:
   """Return the instructions by address, and whether these are all. code: the address of the first one."""
-  found: dict[int, Decoded] = {}
+  found: dict[int, DecodedInstruction] = {}
   work, whole = [code], True
   while work:
     at = work.pop()
@@ -29,7 +29,7 @@ def reachable(code: int, decoder: Decoder) -> tuple[dict[int, Decoded], bool]:
       else: work += follow(step, at)
   return found, whole
 
-def follow(step: Decoded, at: int) -> list[int]:
+def follow(step: DecodedInstruction, at: int) -> list[int]:
   """Return the possible addresses of the next instruction."""
   values = dict(zip(step.inst.row.isa.index, step.inst.operands))
   always = (step.guard, step.inverted) == (regs.TRUE, False) and ("pp" not in values or values["pp"] is regs.PT
@@ -41,7 +41,7 @@ def follow(step: Decoded, at: int) -> list[int]:
 
 _kept: dict[tuple[str, int], tuple[bytes, bool]] = {}
 
-def is_asynchronous(launch: Launch, decoder: Decoder) -> bool:
+def is_asynchronous(launch: LaunchParameters, decoder: DecodedCode) -> bool:
   """Return whether a kernel has asynchronous instructions on shared memory, or mbarriers.
 
   The answer is kept for a kernel whose instructions are all known, as long as its code is the same.
@@ -57,7 +57,7 @@ def is_asynchronous(launch: Launch, decoder: Decoder) -> bool:
   if len(_kept) > KEPT: del _kept[next(iter(_kept))]
   return answer
 
-def same(code: bytes, address: int, decoder: Decoder) -> bool:
+def same(code: bytes, address: int, decoder: DecodedCode) -> bool:
   """Return whether the same bytes are at an address."""
   try: return decoder.read(address, len(code)) == code
   except (StrictError, PageFault): return False

@@ -14,14 +14,14 @@ from tinyhw.emulator.errors import EmulatorError, Hang, Misplaced, PageFault, St
 from tinyhw.emulator.memory.lds import LocalMemory
 from tinyhw.emulator.memory.memory import INSTRUCTION, WindowedMemory
 from tinyhw.emulator.nvidia.checks import unused
-from tinyhw.emulator.nvidia.checks.strict import Schedule, check_registers
+from tinyhw.emulator.nvidia.checks.strict import PipelineState, check_registers
 from tinyhw.emulator.nvidia.checks.ways import is_asynchronous
 from tinyhw.emulator.nvidia.execute.convergence import Convergence
-from tinyhw.emulator.nvidia.execute.decoded import Decoded, Decoder
-from tinyhw.emulator.nvidia.execute.launch import Launch
+from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction, DecodedCode
+from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
 from tinyhw.emulator.nvidia.execute.state import LANES, Warp, named
 from tinyhw.emulator.nvidia.execute.warpgroup import group_warps
-from tinyhw.emulator.nvidia.memory.copies import Copies
+from tinyhw.emulator.nvidia.memory.copies import AsynchronousCopies
 from tinyhw.emulator.nvidia.memory.shared import WORDS, SharedMemory
 from tinyhw.emulator.nvidia.native.translate import Translation, translation
 from tinyhw.isa.sass.asm.encode import BYTES
@@ -33,23 +33,25 @@ if TYPE_CHECKING:
 # most instructions of one warp in a row: one of these is drawn for each turn, and then the number
 TURNS = (2, 24, 400, 8192)
 
-class Block:
+class ThreadBlock:
   """One block of a grid. seed: of the order of warps, and of the initial registers and memory. decoder: one of the same
   launch, if it exists already.
 
   watch: called before each instruction. With it all instructions go step by step.
   """
 
-  def __init__(self, launch: Launch, number: int, memory: WindowedMemory, seed: int = 0, decoder: Decoder | None = None,
-               watch: Callable[[Warp, Decoded], None] | None = None):
+  def __init__(self, launch: LaunchParameters, number: int, memory: WindowedMemory, seed: int = 0,
+               decoder: DecodedCode | None = None,
+               watch: Callable[[Warp, DecodedInstruction], None] | None = None):
     self.launch, self.number, self.memory, self.watch = launch, number, memory, watch
     self.random = random.Random(seed)
-    self.decoder = decoder or Decoder(launch.arch, lambda address, size: memory.load(address, size, INSTRUCTION))
+    self.decoder = decoder or DecodedCode(launch.arch, lambda address, size: memory.load(address, size, INSTRUCTION))
     count = -(-launch.threads // LANES)
     beside = is_asynchronous(launch, self.decoder)
     self.shared = SharedMemory(launch.shared_bytes, self.random,
                                count) if beside else LocalMemory(launch.shared_bytes, self.random, WORDS)
-    self.warps = [Warp(launch, k, number, memory, self.shared, Schedule(), Copies(), Convergence(self.random),
+    self.warps = [Warp(launch, k, number, memory, self.shared, PipelineState(), AsynchronousCopies(),
+                       Convergence(self.random),
                        self.random) for k in range(count)]
     if isinstance(self.shared, SharedMemory): group_warps(self.warps, self.shared)
     self.alive = list(self.warps)
@@ -140,7 +142,7 @@ class Block:
     return error.located(f"\n  at {where}\n  {lane}warp {warp.number} of block {self.number}, kernel "
                          f"{self.launch.name}")
 
-def check_together(decoded: Decoded) -> None:
+def check_together(decoded: DecodedInstruction) -> None:
   """Check an instruction while lanes have diverged: they share their uniform registers.
 
   Raises EmulatorError for a write to one of them.
@@ -150,13 +152,14 @@ def check_together(decoded: Decoded) -> None:
     raise EmulatorError(f"{named(written[0])} is written while lanes go different ways, and all of them have it")
 
 def block_of_grid(grid: Grid, number: int, port: Port, seed: int,
-                  watch: Callable[[Warp, Decoded], None] | None = None) -> Block:
+                  watch: Callable[[Warp, DecodedInstruction], None] | None = None) -> ThreadBlock:
   """Make a block of a grid that a QMD started."""
   get = grid.fields.get
-  launch = Launch(grid.name, grid.chip.name, get("program_address", 0), grid.registers - bank.HIDDEN_REGISTERS,
+  launch = LaunchParameters(grid.name, grid.chip.name, get("program_address", 0),
+                            grid.registers - bank.HIDDEN_REGISTERS,
                   bytes(grid.bank), grid.lanes,
                   grid.blocks, grid.shared_bytes, grid.private_bytes, get("barrier_count", 0))
-  block = Block(launch, number, port, seed, grid.decoder, watch)
+  block = ThreadBlock(launch, number, port, seed, grid.decoder, watch)
   if grid.decoder is None and grid.processor.computer.strict > 1: unused.check(launch, block.decoder)
   grid.decoder = block.decoder
   return block

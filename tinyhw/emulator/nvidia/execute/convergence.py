@@ -16,7 +16,7 @@ import random
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.errors import EmulatorError, Hang
-from tinyhw.emulator.nvidia.checks.strict import Schedule, met
+from tinyhw.emulator.nvidia.checks.strict import PipelineState, met
 from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.execute.state import Warp
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 # after 1 of so many branches of a diverged warp another way goes on: a way that waits for another may come first
 SWITCH = 4
 
-class Way(NamedTuple):
-  """Lanes that are together, and the address where they go on."""
+class WarpSplit(NamedTuple):
+  """A way: lanes that are together, and the address where they go on."""
   pc: int
   lanes: int
-  schedule: Schedule
+  schedule: PipelineState
 
 class Meeting:
   """A barrier that is set. lanes: those that meet; pc: where they go on; arrived: ways that wait for the others."""
@@ -36,14 +36,14 @@ class Meeting:
 
   def __init__(self, lanes: int, pc: int):
     self.lanes, self.pc = lanes, pc
-    self.arrived: list[Way] = []
+    self.arrived: list[WarpSplit] = []
 
 class Convergence:
   """Lanes of a warp that do not run now. ready: ways that can go on; barriers: those that are set, by number."""
   __slots__ = ("ready", "barriers", "source")
 
   def __init__(self, source: random.Random):
-    self.ready: list[Way] = []
+    self.ready: list[WarpSplit] = []
     self.barriers: dict[int, Meeting] = {}
     self.source = source
 
@@ -67,13 +67,14 @@ class Convergence:
       raise EmulatorError(f"lanes {taken:#010x} of {warp.active:#010x} branch, and no BSSY says where they meet "
                           f"again: set a barrier before, or gate "
                           "what lanes do instead")
-    self.ready += [Way(warp.pc, warp.active & ~taken, warp.schedule.forked()), Way(pc, taken, warp.schedule)]
+    self.ready += [WarpSplit(warp.pc, warp.active & ~taken, warp.schedule.forked()),
+                   WarpSplit(pc, taken, warp.schedule)]
     self.go_on(warp)
 
   def switch(self, warp: Warp) -> None:
     """Perhaps let another way go on, after a branch."""
     if not self.ready or self.source.randrange(SWITCH): return
-    self.ready.append(Way(warp.pc, warp.active, warp.schedule))
+    self.ready.append(WarpSplit(warp.pc, warp.active, warp.schedule))
     self.go_on(warp)
 
   def arrive(self, warp: Warp, number: int, lanes: int) -> None:
@@ -84,7 +85,7 @@ class Convergence:
       raise EmulatorError(f"BSYNC of B{number}, which no BSSY has set for lanes {lanes:#010x}")
     if lanes != warp.active:
       raise EmulatorError(f"BSYNC of B{number} is executed by some lanes of a way only: branch around it")
-    meeting.arrived.append(Way(meeting.pc, lanes, warp.schedule))
+    meeting.arrived.append(WarpSplit(meeting.pc, lanes, warp.schedule))
     self.go_on(warp)
 
   def leave(self, warp: Warp, lanes: int) -> None:
@@ -99,7 +100,7 @@ class Convergence:
       if meeting.lanes != sum(way.lanes for way in meeting.arrived): continue
       del self.barriers[number]
       if meeting.lanes:
-        self.ready.append(Way(meeting.pc, meeting.lanes, met([way.schedule for way in meeting.arrived])))
+        self.ready.append(WarpSplit(meeting.pc, meeting.lanes, met([way.schedule for way in meeting.arrived])))
     if not self.ready:
       waiting = [f"lanes {way.lanes:#010x} wait at B{number} for {meeting.lanes & ~way.lanes:#010x}"
                  for number, meeting in sorted(self.barriers.items()) for way in meeting.arrived]

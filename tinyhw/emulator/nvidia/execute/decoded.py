@@ -1,7 +1,7 @@
 """Decoding of instructions: from bytes to functions of a warp, once for all blocks of a grid.
 
-A `Decoded` has the function of the instruction, its control word, and the registers that it uses. `Decoder` has those
-of one launch's code, by address.
+A `DecodedInstruction` has the function of the instruction, its control word, and the registers that it uses.
+`DecodedCode` has those of one launch's code, by address.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -36,7 +36,7 @@ MEANINGS = {**semantics_integer.MEANINGS, **semantics_float.MEANINGS, **semantic
 # pipes, and names, of instructions that may jump, end lanes, or make warps wait
 ENDS = frozenset({"branch", "sync", "SYNCS.PHASECHK"})
 
-class Decoded(NamedTuple):
+class DecodedInstruction(NamedTuple):
   """A decoded instruction. guard, inverted: the index of its predicate, and whether it is executed where that is false.
   ends: a block of steps ends after it."""
   inst: MInst
@@ -48,7 +48,7 @@ class Decoded(NamedTuple):
   run: Step
   text: str
 
-def made_ready(code: bytes, arch: str, address: int) -> Decoded:
+def made_ready(code: bytes, arch: str, address: int) -> DecodedInstruction:
   """Decode the instruction at the start of code. Raises UnknownInstruction."""
   try: inst, control_word = decode(code, 0, arch)
   except DecodeError as e: raise UnknownInstruction(str(e)) from None
@@ -62,7 +62,7 @@ def made_ready(code: bytes, arch: str, address: int) -> Decoded:
   if guard.cls.bank is regs.UNIFORM_PREDICATE and guard is not regs.UPT:
     raise UnknownInstruction(f"{o.form.key} with the guard {guard} has no meaning here yet: branch around it")
   text = f"{control_word} {show(inst, control_word, address)}"
-  return Decoded(inst, control_word, uses_of(inst), guard.index, bool(o.values["guard_not"]),
+  return DecodedInstruction(inst, control_word, uses_of(inst), guard.index, bool(o.values["guard_not"]),
                  bool({inst.row.pipe, inst.row.name} & ENDS), run, text)
 
 def check_reuse(inst: MInst, control_word: Control) -> None:
@@ -77,12 +77,12 @@ def check_reuse(inst: MInst, control_word: Control) -> None:
     if written.intersection(units_of(value)):
       raise MissingHazard(f"{value}.reuse keeps what its own instruction overwrites for the next one")
 
-class Decoder:
+class DecodedCode:
   """The instructions of a launch's code, and their translation after its first use. read(address, size): bytes of the
   code."""
   def __init__(self, arch: str, read: Callable[[int, int], bytes]):
     self.arch, self.read = arch, read
-    self.steps: dict[int, Decoded] = {}
+    self.steps: dict[int, DecodedInstruction] = {}
     self.translations: list[Translation | None] = []
 
   def shared(self, make: Callable[[], Translation | None]) -> Translation | None:
@@ -90,7 +90,7 @@ class Decoder:
     if not self.translations: self.translations.append(make())
     return self.translations[0]
 
-  def at(self, address: int) -> Decoded:
+  def at(self, address: int) -> DecodedInstruction:
     """Return the instruction at an address. Raises OutOfBounds, UnknownInstruction, PageFault."""
     found = self.steps.get(address)
     if found is None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchParameters:
   """A grid in one dimension. code: the address of its first instruction. registers: that a lane may use, R0 and up.
   constants: constant bank 0.
 

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.memory.windows import NOWHERE
 from tinyhw.emulator.native.threaded import AT, CONTEXT_BYTES
-from tinyhw.emulator.nvidia.execute.launch import Launch
+from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.uses import Unit
 if TYPE_CHECKING:
   from tinyhw.emulator.memory.lds import LocalMemory
   from tinyhw.emulator.memory.memory import WindowedMemory
-  from tinyhw.emulator.nvidia.checks.strict import Schedule
+  from tinyhw.emulator.nvidia.checks.strict import PipelineState
   from tinyhw.emulator.nvidia.execute.convergence import Convergence
   from tinyhw.emulator.nvidia.execute.warpgroup import Warpgroup
-  from tinyhw.emulator.nvidia.memory.copies import Copies
+  from tinyhw.emulator.nvidia.memory.copies import AsynchronousCopies
 
 LANES = 32
 ALL = (1 << LANES) - 1
@@ -62,7 +62,7 @@ def constants_word(registers: int) -> int:
   """Return where constant bank 0 begins, in words of the state."""
   return row_word(regs.ZERO, registers) + LANES
 
-class Rows:
+class RegisterRows:
   """The registers, each a list of 32 words. RZ is zeros, and discards writes."""
   __slots__ = ("memory",)
 
@@ -99,8 +99,8 @@ class Warp:
                "until", "goal", "convergence")
   mode = 0   # no state changes the semantics of instructions
 
-  def __init__(self, launch: Launch, number: int, block: int, memory: WindowedMemory, shared: LocalMemory,
-               schedule: Schedule, copies: Copies,
+  def __init__(self, launch: LaunchParameters, number: int, block: int, memory: WindowedMemory, shared: LocalMemory,
+               schedule: PipelineState, copies: AsynchronousCopies,
                convergence: Convergence, source: random.Random):
     self.launch, self.number, self.block, self.memory, self.shared = launch, number, block, memory, shared
     self.schedule, self.copies, self.convergence = schedule, copies, convergence
@@ -111,7 +111,7 @@ class Warp:
     self.context, self.words = view[:CONTEXT_BYTES].cast("q"), view[STATE_AT:WRITTEN_AT].cast("I")
     self.known = Written(view[WRITTEN_AT:WRITTEN_AT + 8 * len(UNITS)].cast("Q"))
     self.context[AT["STATE"]], self.context[AT["WRITTEN"]] = self.address + STATE_AT, self.address + WRITTEN_AT
-    self.registers = Rows(self.file)
+    self.registers = RegisterRows(self.file)
     self.predicates, self.uniform_predicates = self.words[P_AT:P_AT + 8], self.words[UP_AT:UP_AT + 8]
     self.uniform = self.words[UR_AT:UR_AT + UNIFORM + 1]
     self.predicates[regs.TRUE], self.uniform_predicates[regs.TRUE], self.uniform[UNIFORM] = ALL, ALL, 0

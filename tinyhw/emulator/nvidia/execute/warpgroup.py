@@ -34,7 +34,7 @@ Step = Callable[[Warp, int], None]
 Rows = list[list[Any]]
 WARPS, ROWS = 4, 16   # of a group, of a warp
 
-class Kind(NamedTuple):
+class ProductTypes(NamedTuple):
   """The types of a product.
 
   - element: bytes of an element of A or B. decode_a, decode_b: of an element.
@@ -57,7 +57,7 @@ class Product(NamedTuple):
   - sums: whether d is added to. ends: whether it ends a group.
   """
   pc: int
-  kind: Kind
+  kind: ProductTypes
   columns: int
   d: int
   a: int
@@ -176,20 +176,20 @@ def halves(words: list[int]) -> list[float]:
 def words_of_halves(numbers: list[float]) -> list[int]:
   return list(_PAIRS[0].unpack(_PAIRS[1].pack(*map(encode_float16, numbers))))
 
-def kind_of(o: Operands) -> Kind:
+def kind_of(o: Operands) -> ProductTypes:
   """Return the types of an instruction. Raises UnknownInstruction."""
   name = o.inst.row.name
   if name == "IGMMA":
     if o.word("sat"): raise UnknownInstruction("IGMMA that saturates has no meaning here yet")
     decodes = [(lambda x: signed(x, 8)) if o.word(word) == "S8" else int for word in ("itype_a", "itype_b")]
-    return Kind(1, decodes[0], decodes[1], 1, list, list, whole_total)
+    return ProductTypes(1, decodes[0], decodes[1], 1, list, list, whole_total)
   if name in ("QGMMA", "QGMMA.R"):
     left, right = o.word("fp8mma").split(".")
-    return Kind(1, FP8[left], FP8[right], 1, floats_of, words_of, short_total)
-  if name == "HGMMA.TF32": return Kind(4, decode_tf32, decode_tf32, 1, floats_of, words_of, total)
+    return ProductTypes(1, FP8[left], FP8[right], 1, floats_of, words_of, short_total)
+  if name == "HGMMA.TF32": return ProductTypes(4, decode_tf32, decode_tf32, 1, floats_of, words_of, total)
   decode = decode_bfloat16 if o.word("gmbf") else decode_float16
-  if name == "HGMMA.F16": return Kind(2, decode, decode, 2, halves, words_of_halves, total)
-  return Kind(2, decode, decode, 1, floats_of, words_of, total)
+  if name == "HGMMA.F16": return ProductTypes(2, decode, decode, 2, halves, words_of_halves, total)
+  return ProductTypes(2, decode, decode, 1, floats_of, words_of, total)
 
 # ***** instructions *****
 

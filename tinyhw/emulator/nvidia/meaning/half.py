@@ -14,19 +14,19 @@ from tinyhw.named_tuple import NamedTuple
 
 ONES = 0xffff
 
-class Half(NamedTuple):
+class HalfType(NamedTuple):
   """A 16-bit type: its codes as numbers, numbers as the nearest code, and the code of 1."""
   decode: Callable[[int], float]
   encode: Callable[[float], int]
   one: int
 
-FLOAT16, BFLOAT16 = Half(decode_float16, encode_float16, 0x3c00), Half(decode_bfloat16, encode_bfloat16, 0x3f80)
+FLOAT16, BFLOAT16 = HalfType(decode_float16, encode_float16, 0x3c00), HalfType(decode_bfloat16, encode_bfloat16, 0x3f80)
 Pairs = Callable[[Warp], "tuple[list[float], list[float]]"]   # values of all lanes in the low, and in the high half
 PLACES = {"": (0, 16), "H0_H0": (0, 0), "H1_H1": (16, 16)}    # bit positions of the low and the high half of an operand
 
-def type_of(o: Operands) -> Half: return BFLOAT16 if "BF16_V2" in (o.word("bf16"), o.word("bf16c")) else FLOAT16
+def type_of(o: Operands) -> HalfType: return BFLOAT16 if "BF16_V2" in (o.word("bf16"), o.word("bf16c")) else FLOAT16
 
-def operand(o: Operands, name: str, kind: Half, half: str = "") -> Pairs:
+def operand(o: Operands, name: str, kind: HalfType, half: str = "") -> Pairs:
   """Return a source with its signs. An immediate has a code for each half. half: the letter of the modifier that
   selects halves."""
   if o.has(f"{name}_low"):
@@ -43,7 +43,7 @@ def operand(o: Operands, name: str, kind: Half, half: str = "") -> Pairs:
     return low, high
   return numbers
 
-def packed(o: Operands, function: Callable[..., float], kind: Half, *sources: Pairs) -> Step:
+def packed(o: Operands, function: Callable[..., float], kind: HalfType, *sources: Pairs) -> Step:
   """Return the rounded results of a function for both halves."""
   put = o.sink("d")
   def run(warp: Warp, mask: int) -> None:

@@ -25,25 +25,25 @@ Step = Callable[[Warp, int], None]
 SIZES = {"": 4, "64": 8, "128": 16}
 BYPASS = 16
 
-class Copy(NamedTuple):
+class PendingCopy(NamedTuple):
   """Bytes that a copy will write to an address of shared memory."""
   address: int
   data: bytes
 
-class Copies:
+class AsynchronousCopies:
   """The copies of one warp. open: started, in no group yet. groups: scoreboard and copies, the oldest first."""
   __slots__ = ("open", "groups")
 
   def __init__(self) -> None:
-    self.open: list[Copy] = []
-    self.groups: list[tuple[int, list[Copy]]] = []
+    self.open: list[PendingCopy] = []
+    self.groups: list[tuple[int, list[PendingCopy]]] = []
 
   def unfinished(self) -> list[Access]:
     """Return the accesses to shared memory that may still happen."""
     return [(copy.address, len(copy.data), WRITE) for copies in (self.open, *(group for _, group in self.groups))
             for copy in copies]
 
-  def finish(self, board: int, left: int) -> list[Copy]:
+  def finish(self, board: int, left: int) -> list[PendingCopy]:
     """Remove and return the copies that are done when a scoreboard counts at most `left` groups."""
     mine = [at for at, (other, _) in enumerate(self.groups) if other == board]
     done = set(mine[:max(0, len(mine) - left)])
@@ -76,7 +76,7 @@ def started(o: Operands, place: Source) -> Step:
     data = warp.memory.gather(aligned([places[lane] for lane in lanes], size), size)
     for address, piece in zip(goals, data):
       warp.shared.start(warp.number, address, len(piece))
-      warp.copies.open.append(Copy(address, bytes(piece)))
+      warp.copies.open.append(PendingCopy(address, bytes(piece)))
   return run
 
 def commit(o: Operands) -> Step:

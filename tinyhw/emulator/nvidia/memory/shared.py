@@ -17,13 +17,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.errors import DataRace, EmulatorError
-from tinyhw.emulator.memory.lds import ATOMIC, READ, RIVALS, WHAT, WRITE, Access, LocalMemory, Words
-from tinyhw.emulator.memory.windows import NOWHERE, Local
+from tinyhw.emulator.memory.lds import ATOMIC, READ, RIVALS, WHAT, WRITE, Access, LocalMemory, VendorTerms
+from tinyhw.emulator.memory.windows import NOWHERE, LocalWindow
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING: from tinyhw.emulator.nvidia.memory.mbarrier import Mbarrier
 
-WORDS = Words("shared memory", "warp", "block", "raise SHARED_MEMORY_SIZE", "put a barrier between them (BAR.SYNC)")
+WORDS = VendorTerms("shared memory", "warp", "block", "raise SHARED_MEMORY_SIZE",
+                    "put a barrier between them (BAR.SYNC)")
 MBARRIER_BYTES = 8
 VIEW = 3              # becoming visible to the asynchronous proxy
 DONE = (*WHAT, "make visible to products and copies")
@@ -72,7 +73,7 @@ class SharedMemory(LocalMemory):
     self.now.append(1)
     return len(self.names) - 1
 
-  def reach(self, wave: int) -> Local: return NOWHERE   # translated code knows no clocks
+  def reach(self, wave: int) -> LocalWindow: return NOWHERE   # translated code knows no clocks
 
   # ***** knowledge of actors *****
 

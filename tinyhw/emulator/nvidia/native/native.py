@@ -2,7 +2,7 @@
 records.
 
 Instructions without a row there stay in Python. So do modifiers that it does not know, and functions that
-native/generators/expressions.py lacks.
+native/expressions.py lacks.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.native.expressions import HOST, Untranslatable
 from tinyhw.emulator.native.native import Lanes, Native, built
-from tinyhw.emulator.notation import Assignment, Node, Type, nodes, parse
+from tinyhw.emulator.notation import Assignment, ExpressionNode, ValueType, nodes, parse
 from tinyhw.emulator.nvidia.execute.operands import Operands
 from tinyhw.emulator.nvidia.execute.state import (
   BLOCK, FIRST, GUARDED, LANES, P_AT, UP_AT, UR_AT, constants_word, row_word)
@@ -23,7 +23,7 @@ from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-class Form(NamedTuple):
+class OperandForm(NamedTuple):
   """How an operand is read. kind: "v" rows, "s" words of the state, "m" a mask of lanes, "k" a constant, "z" zero.
 
   upper: a constant is the upper word of a float64. shift: of a half of a word.
@@ -34,17 +34,17 @@ class Form(NamedTuple):
   upper: bool = False
   shift: int = 0
 
-class Shape(NamedTuple):
+class InstructionShape(NamedTuple):
   """Everything that a function depends on. targets: operands, and "v", "s" or "m". lanes: 0 for instructions without
   lanes: uniform registers, whole predicates."""
   meaning: str
-  sources: tuple[tuple[str, Form], ...]
+  sources: tuple[tuple[str, OperandForm], ...]
   targets: tuple[tuple[str, str], ...]
   lanes: int
 
 class Computation(NamedTuple):
   """Computation of an instruction. arguments: for each operand the register, the word of the state, or the constant."""
-  shape: Shape
+  shape: InstructionShape
   arguments: dict[str, int]
 
 STATE_WORDS = {"LANES": GUARDED, "FIRST": FIRST, "BLOCK": BLOCK}
@@ -75,22 +75,22 @@ class Binder:
 
   def computation(self) -> Computation | None:
     """Return the computation. Raises Untranslatable, UnknownInstruction or KeyError if there is none."""
-    reads: dict[str, Node] = {str(n.value): n for a in self.meaning for n in nodes(a.value) if n.op == "read"
+    reads: dict[str, ExpressionNode] = {str(n.value): n for a in self.meaning for n in nodes(a.value) if n.op == "read"
                               and n.value not in BUILT_IN}
     sources = tuple((name, self.source(name, node.type)) for name, node in reads.items())
     targets = tuple((a.target, kind) for a in self.meaning if (kind := self.target(a)))
     if not targets: return None
     lanes = LANES if any(kind != "s" for _, kind in targets) else 0
-    return Computation(Shape(self.text, sources, targets, lanes), self.arguments)
+    return Computation(InstructionShape(self.text, sources, targets, lanes), self.arguments)
 
-  def source(self, name: str, kind: Type) -> Form:
+  def source(self, name: str, kind: ValueType) -> OperandForm:
     if name in STATE_WORDS:
       self.arguments[name] = STATE_WORDS[name]
-      return Form("s")
+      return OperandForm("s")
     if name == "W": return self.constant_bank(kind.bits // 8)
     value = self.o.values[name.lower()]
     negate, magnitude = (kind.kind == "f" and self.o.flag(f"{name.lower()}_{sign}") for sign in ("neg", "abs"))
-    form = Form(self.place(name, value, kind.kind == "b"), negate, magnitude)
+    form = OperandForm(self.place(name, value, kind.kind == "b"), negate, magnitude)
     if kind.name == "f16":
       form = form._replace(shift=16 * (self.o.word(f"half_{name.lower()}") == "H1_H1"))
     return form._replace(upper=form.kind == "k" and kind.name == "f64")
@@ -107,11 +107,11 @@ class Binder:
     self.arguments[name] = first + value.index
     return "v" if bank is regs.VECTOR else "m" if truth else "s"
 
-  def constant_bank(self, size: int) -> Form:
+  def constant_bank(self, size: int) -> OperandForm:
     offset = self.o.number("w")
     if offset % size or not 0 <= offset <= self.constants - size: raise Untranslatable
     self.arguments["W"] = constants_word(self.registers) + offset // 4
-    return Form("s")
+    return OperandForm("s")
 
   def target(self, assignment: Assignment) -> str:
     """Return the kind of a result, "" for a local value and for one that is discarded."""
@@ -122,7 +122,7 @@ class Binder:
 
 class Translator(Lanes):
   """One shape as a Program."""
-  def __init__(self, shape: Shape, masked: bool, host: Capabilities):
+  def __init__(self, shape: InstructionShape, masked: bool, host: Capabilities):
     super().__init__(parse(shape.meaning), shape.lanes, masked, GUARDED, host)
     self.sources, self.targets = dict(shape.sources), dict(shape.targets)
     self.values: dict[tuple[str, str], UOp] = {}
@@ -146,12 +146,12 @@ class Translator(Lanes):
 
   # ***** operands *****
 
-  def read(self, name: str, kind: Type) -> UOp:
+  def read(self, name: str, kind: ValueType) -> UOp:
     key = name, kind.name
     if key not in self.values: self.values[key] = self.fetch(name, kind)
     return self.values[key]
 
-  def fetch(self, name: str, kind: Type) -> UOp:
+  def fetch(self, name: str, kind: ValueType) -> UOp:
     if name == "LANE": return self.numbers(list(range(self.start, self.start + self.width)))
     form = self.sources[name]
     if form.kind == "m": return self.mask_bit(name)
@@ -166,7 +166,7 @@ class Translator(Lanes):
     else: raise Untranslatable
     return self.signed(bits, form.negate, form.magnitude, kind)
 
-  def word(self, name: str, form: Form, part: int) -> UOp:
+  def word(self, name: str, form: OperandForm, part: int) -> UOp:
     """Return 32 bits of an operand."""
     if form.kind == "v": return self.row(name, part)
     if form.kind == "s": return self.word_scalar(name, part)
@@ -174,7 +174,7 @@ class Translator(Lanes):
     return self.word_constant(name, 0)
 
 @once
-def native(shape: Shape, masked: bool) -> Native | None:
+def native(shape: InstructionShape, masked: bool) -> Native | None:
   """Return the compiled shape, or None if it stays in Python. masked: for warps in which some lanes are not active."""
   return built(lambda host: Translator(shape, masked, host))
 

@@ -8,7 +8,7 @@ from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.memory.memory import VECTOR
 from tinyhw.emulator.native.records import VectorAccess
 from tinyhw.emulator.native.threaded import MOST_PLACES
-from tinyhw.emulator.native.translate import Access, Transfer
+from tinyhw.emulator.native.translate import MemoryAccess, Transfer
 from tinyhw.emulator.nvidia.execute.operands import Operands
 from tinyhw.emulator.nvidia.execute.state import ROW_BYTES, UR_AT, row_word
 from tinyhw.emulator.nvidia.memory.transfer import SIZES, hints
@@ -16,7 +16,7 @@ from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.named_tuple import NamedTuple
 
-class Moves(NamedTuple):
+class MemoryOperation(NamedTuple):
   """A load or store. action: "load" or "store"; data: the name of the operand; outside: global memory, not shared
   memory; base: the uniform registers that are added to 32 bits of each lane, or ""."""
   action: str
@@ -24,7 +24,7 @@ class Moves(NamedTuple):
   outside: bool
   base: str = ""
 
-_LOAD, _STORE = Moves("load", "d", True), Moves("store", "b", True)
+_LOAD, _STORE = MemoryOperation("load", "d", True), MemoryOperation("store", "b", True)
 INSTRUCTIONS = {"LDG": _LOAD, "LDG.plain": _LOAD, "STG": _STORE, "STG.plain": _STORE,
                 "LDG.U": _LOAD._replace(base="ub"), "STG.U": _STORE._replace(base="uc"),
                 "LDS": _LOAD._replace(outside=False), "STS": _STORE._replace(outside=False)}
@@ -54,5 +54,5 @@ def transfer_of(inst: MInst, registers: int) -> Transfer | None:
                           base=4 * (UR_AT + first) if start else -1, offset=offset,
                           data=4 * row_word(value.index, registers),
                           row=ROW_BYTES * (value.index != regs.ZERO), words=count, unaligned=size - 1)
-  return (Transfer(function, operands, Access(VECTOR, action == "store")) if outside
+  return (Transfer(function, operands, MemoryAccess(VECTOR, action == "store")) if outside
           else Transfer(f"local_{function}", operands, None))

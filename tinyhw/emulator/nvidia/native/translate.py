@@ -13,9 +13,9 @@ from tinyhw.emulator.native import translate
 from tinyhw.emulator.native.records import Lanes
 from tinyhw.emulator.native.threaded import Engine
 from tinyhw.emulator.native.translate import Stop, kept
-from tinyhw.emulator.nvidia.checks.foresight import Known, foresee, known, tell
-from tinyhw.emulator.nvidia.execute.decoded import Decoded, Decoder
-from tinyhw.emulator.nvidia.execute.launch import Launch
+from tinyhw.emulator.nvidia.checks.foresight import CheckState, foresee, known, tell
+from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction, DecodedCode
+from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
 from tinyhw.emulator.nvidia.execute.state import GUARDED, P_AT, RUNNING, UNITS, Warp, row_word
 from tinyhw.emulator.nvidia.native.native import Computation, computation, native, words_of
 from tinyhw.emulator.nvidia.native.transfer import transfer_of
@@ -23,14 +23,14 @@ from tinyhw.isa.sass.asm.encode import BYTES
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.uses import Unit
 
-Block = translate.Block[Decoded]
+Block = translate.TranslatedBlock[DecodedInstruction]
 LONGEST = 256    # instructions of a block
 UNIFORM = ("UR", "UP")
 ONES = (1 << 32) - 1
 
 class Writer:
   """Writer of the records of one block."""
-  def __init__(self, block: Block, launch: Launch):
+  def __init__(self, block: Block, launch: LaunchParameters):
     self.block, self.records, self.launch = block, block.records, launch
     self.guard = regs.TRUE, False     # guard of the lanes that are active at this point
 
@@ -117,7 +117,7 @@ def for_some(found: Computation) -> int:
   assert made is not None, "what can be translated for all lanes can be for some"
   return made.address
 
-def stretch(steps: list[Decoded]) -> int:
+def stretch(steps: list[DecodedInstruction]) -> int:
   """Return the number of leading steps with the same unchanged guard. Steps that end a block are alone."""
   first, count = steps[0], 0
   if first.ends: return 1
@@ -127,14 +127,14 @@ def stretch(steps: list[Decoded]) -> int:
     if ("P", first.guard) in step.uses.writes: break
   return count
 
-class Translation(translate.Translation[Warp, Decoder, Decoded, Known]):
+class Translation(translate.Translation[Warp, DecodedCode, DecodedInstruction, CheckState]):
   """The blocks of a kernel."""
-  def __init__(self, launch: Launch, engine: Engine):
+  def __init__(self, launch: LaunchParameters, engine: Engine):
     super().__init__(engine)
     self.launch = launch
 
-  def steps_from(self, pc: int, mode: int, decoder: Decoder) -> list[tuple[int, Decoded]]:
-    steps: list[tuple[int, Decoded]] = []
+  def steps_from(self, pc: int, mode: int, decoder: DecodedCode) -> list[tuple[int, DecodedInstruction]]:
+    steps: list[tuple[int, DecodedInstruction]] = []
     while len(steps) < LONGEST:
       try: step = decoder.at(pc)
       except (EmulatorError, PageFault): break  # it is an error only if a warp gets there
@@ -144,20 +144,21 @@ class Translation(translate.Translation[Warp, Decoder, Decoded, Known]):
       if step.ends: break
     return steps
 
-  def size(self, step: Decoded) -> int: return BYTES
-  def read(self, decoder: Decoder, address: int, size: int) -> bytes: return decoder.read(address, size)
-  def write(self, block: Block, decoder: Decoder) -> None: Writer(block, self.launch).write()
-  def known(self, wave: Warp) -> Known: return known(wave.schedule)
-  def tell(self, wave: Warp, what: Known) -> None: tell(wave.schedule, what)
+  def size(self, step: DecodedInstruction) -> int: return BYTES
+  def read(self, decoder: DecodedCode, address: int, size: int) -> bytes: return decoder.read(address, size)
+  def write(self, block: Block, decoder: DecodedCode) -> None: Writer(block, self.launch).write()
+  def known(self, wave: Warp) -> CheckState: return known(wave.schedule)
+  def tell(self, wave: Warp, what: CheckState) -> None: tell(wave.schedule, what)
 
-  def foresee(self, wave: Warp, before: Known, steps: Sequence[tuple[int, Decoded]]) -> Known | None:
+  def foresee(self, wave: Warp, before: CheckState,
+              steps: Sequence[tuple[int, DecodedInstruction]]) -> CheckState | None:
     return foresee(before, (step for _, step in steps))
 
   def enter(self, wave: Warp) -> None:
     super().enter(wave)
     wave.active = wave.active   # no guard is left from a stretch
 
-  def execute(self, wave: Warp, pc: int, step: Decoded) -> bool:
+  def execute(self, wave: Warp, pc: int, step: DecodedInstruction) -> bool:
     wave.at, wave.pc = pc, pc + BYTES
     lanes = wave.guarded(step.guard, step.inverted)
     if lanes: step.run(wave, lanes)
@@ -165,7 +166,7 @@ class Translation(translate.Translation[Warp, Decoder, Decoded, Known]):
     assert step.ends or wave.pc == pc + BYTES and not wave.waiting, f"{step.text} ends a block, and nobody knew"
     return not step.ends
 
-def is_alone(step: Decoded) -> bool:
+def is_alone(step: DecodedInstruction) -> bool:
   """Return whether a step must be executed alone. These are convergence barriers, whose lanes go step by step until
   they have met. With a guard it is also a write to uniform registers, or a read of other predicates in all lanes that
   run."""
@@ -174,7 +175,7 @@ def is_alone(step: Decoded) -> bool:
   return any(bank in UNIFORM for bank, _ in step.uses.writes) or \
     any(guard and unit[0] == "P" and unit != ("P", step.guard) for unit, guard in step.uses.reads)
 
-def translation(launch: Launch, decoder: Decoder) -> Translation | None:
+def translation(launch: LaunchParameters, decoder: DecodedCode) -> Translation | None:
   """Return the translation of a launch's kernel; None on a host without the loop."""
   return kept((launch.arch, launch.code, launch.registers, len(launch.constants)), decoder,
               lambda loop: Translation(launch, loop))
