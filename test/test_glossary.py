@@ -46,7 +46,7 @@ def test_terms_are_unique_and_sorted() -> None:
 def test_a_term_is_used_where_the_glossary_says(term: Term) -> None:
   text = text_below(ROOT / term.where)
   for name in term.names:
-    stem = re.escape(name.lower().rstrip("e")).replace(r"\ ", r"[\s_]+").replace(r"\-", r"[-_\s]?")
+    stem = re.escape(name.lower().rstrip("ey")).replace(r"\ ", r"[\s_]+").replace(r"\-", r"[-_\s]?")
     assert re.search(rf"(?<![a-z]){stem}", text.lower()), f"{name!r} does not occur below {term.where}"
 
 def test_a_retired_word_is_no_term() -> None:

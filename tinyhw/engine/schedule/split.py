@@ -1,4 +1,4 @@
-"""Split reductions with many terms: partial results first, and their sum in a second kernel.
+"""Split reductions with many terms (split-K): partial results first, and their sum in a second kernel.
 
 sum(x) of 64 M elements becomes 256 sums, so that all workers have something to do. The rows of a matrix of few columns
 are split, too. Adjacent rows are joined until they fill registers: 16 rows of 17 elements are 17 registers of 16, while

@@ -192,8 +192,8 @@ class MInst:
   def __repr__(self) -> str: return f"{self.row.name} {', '.join(map(str, self.operands))}"
 
 class Block:
-  """A straight run of instructions. The last one has Effect.END. Jumps to this block give `params` their values.
-  `depth` counts loops.
+  """A basic block: a straight run of instructions. The last one has Effect.END. Jumps to this block give `params` their
+  values. `depth` counts loops.
 
   rare: it is not expected to run, and is laid out after the others.
   """

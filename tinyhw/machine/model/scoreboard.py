@@ -1,4 +1,5 @@
-"""Lower bound of a loop's cycles: by execution ports, by issue width and by the dependence chain across iterations.
+"""Lower bound of a loop's cycles: by the throughput of execution ports, by issue width and by the dependence chain
+across iterations.
 
 Input: the instructions of one iteration and a table pipe -> `PipeCost`. Registers are physical, or virtual with the
 values that the back-edge passes. Output: `Bound`, in cycles an iteration. It is a bound, not a simulation. Caches
