@@ -31,7 +31,7 @@ class Layout:
     """The row, column or step of an element of a lane."""
     return _along(self.lanes, axis, lane) + _along(self.elements, axis, element)
 
-  def beside(self, axis: str) -> int:
+  def contiguous(self, axis: str) -> int:
     """The number of contiguous elements that a lane has along an axis."""
     return next((radix for name, radix, stride in self.elements if name == axis and stride == 1), 1)
 
@@ -85,7 +85,7 @@ class Matrix:
   panels: bool = False
 
   @property
-  def turns(self) -> bool:
+  def transposes(self) -> bool:
     """Whether fragments or panels may be transposed: the hardware transposes only elements of two bytes on their way to
     the unit."""
     return self.operand.itemsize == 2
@@ -105,13 +105,13 @@ class Panels:
   """The swizzled layout of an operand in local memory that the unit reads by itself: the argument of PANEL.
 
   A panel is a swizzle atom: a number of lines of 128 bytes. A line is a row (or column) of the operand and contains its
-  steps. If the panel is transposed (turned), a line is a step and contains its rows (or columns). Steps that do not fit
+  steps. If the panel is transposed, a line is a step and contains its rows (or columns). Steps that do not fit
   into a line are in the next panel.
 
   Pieces of 16 bytes in a line are permuted: piece p is at p ^ line % 8. Panels begin at multiples of eight lines.
   """
   lines: int
-  turned: bool
+  transposed: bool
 
   def place(self, line: int, along: int, itemsize: int) -> int:
     """The offset of an element from the beginning of a panel, in elements. line: its line; along: its position along

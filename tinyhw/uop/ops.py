@@ -7,7 +7,6 @@ Walks are loops with a stack, so deep graphs do not meet the recursion limit. do
 sources, argument and semantics of each operation. Shapes are in shape.py, bounds in bounds.py.
 """
 from __future__ import annotations
-from dataclasses import dataclass
 import importlib
 import math
 from typing import Any, TypeVar, Union
@@ -20,6 +19,7 @@ from tinyhw.uop import bounds as _bounds
 from tinyhw.uop import shape as _shape
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.intern import CACHE, NodeReference, forget, replace_ended
+from tinyhw.uop.kernel_info import KernelInfo as KernelInfo
 from tinyhw.uop.ranges import open_ranges
 from tinyhw.uop.shape import same_shape as same_shape, sint_prod as sint_prod
 
@@ -586,18 +586,6 @@ def resolve(x: bool | UOp, default: bool = True) -> bool:
   """The truth of x if its bounds decide it, else default."""
   if not isinstance(x, UOp): return bool(x)
   return bool(x.vmin) if x.vmin == x.vmax else default
-
-@dataclass(frozen=True)
-class KernelInfo:
-  """Properties of a kernel, in the argument of its SINK.
-
-  - name: of the kernel.
-  - opts: the optimizations to apply, or those applied. None: the heuristic chooses.
-  - origin: the source of the kernel.
-  """
-  name: str = ""
-  opts: tuple[Any, ...] | None = None
-  origin: Any = None
 
 Variable = UOp.variable
 

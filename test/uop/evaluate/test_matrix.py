@@ -40,7 +40,8 @@ def test_a_program_computes_what_the_kernel_says(transposed: bool) -> None:
   kernel = product(64, 64, 256, HALF, dtypes.float32, transposed)
   program = lower(optimize(kernel, CAPABLE), CAPABLE, "product")
   verify(program, 2)
-  assert program.lanes == 128 and {u.arg.turned for u in program.uops if u.op is Ops.PANEL} == {False, not transposed}
+  panels = {u.arg.transposed for u in program.uops if u.op is Ops.PANEL}
+  assert program.lanes == 128 and panels == {False, not transposed}
   expected, found = data_for(kernel), data_for(kernel)
   evaluate(kernel, expected)
   evaluate(program, found)

@@ -39,7 +39,7 @@ def share(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, axis: str, wave: 
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
   conflicts = has_bank_conflicts(layout, axis, aligned * x.dtype.itemsize)
   transposed, cut = pieces_of(x, tile, mn_range, workgroup_of(tile, wave),
-                          layout.beside(axis) * x.dtype.itemsize >= PIECE_BYTES)
+                          layout.contiguous(axis) * x.dtype.itemsize >= PIECE_BYTES)
   array = Array(tile.step.size + aligned, False, layout.digits(axis) if conflicts else ())
   if transposed: array, conflicts = Array(mn_range.size + PIECE_BYTES // x.dtype.itemsize, True), False
   local = staged(x, tile, mn_range, wave, array, cut, fresh, stage)
@@ -78,7 +78,7 @@ class PanelArray(NamedTuple):
   digits: tuple[tuple[int, int], ...] = ()
 
   def place(self, row: UOp, step: UOp) -> UOp:
-    line, along = (step, row) if self.panels.turned else (row, step)
+    line, along = (step, row) if self.panels.transposed else (row, step)
     piece = self.length * PIECE_BYTES // LINE_BYTES
     number_of_piece = make(Ops.IDIV, weakint, (make(Ops.MOD, weakint, (along, number(self.length))), number(piece)))
     changed = make(Ops.XOR, weakint, (number_of_piece, make(Ops.MOD, weakint, (line, number(LINES)))))
@@ -87,7 +87,7 @@ class PanelArray(NamedTuple):
 
   def begin(self, row: UOp, step: UOp) -> UOp:
     """Return the first element of the line that holds an element."""
-    line, along = (step, row) if self.panels.turned else (row, step)
+    line, along = (step, row) if self.panels.transposed else (row, step)
     before = times(make(Ops.IDIV, weakint, (along, number(self.length))), self.panels.lines)
     return times(make(Ops.ADD, weakint, (before, line)), self.length)
 
@@ -138,7 +138,7 @@ def fragment(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, axis: str, wav
   """
   size = x.dtype.itemsize
   piece = PIECE_BYTES // size
-  transposed, cut = pieces_of(x, tile, mn_range, workgroup_of(tile, wave), matrix.turns)
+  transposed, cut = pieces_of(x, tile, mn_range, workgroup_of(tile, wave), matrix.transposes)
   array = Array((mn_range if transposed else tile.step).size + piece, transposed)
   local = staged(x, tile, mn_range, wave, array, cut, fresh, stage)
   within = make(Ops.MOD, weakint, (wave, number(BLOCK_ROWS)))

@@ -268,7 +268,7 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, bulk: bool =
   inner = [r for r in ranges_of(nest.reduces[0]) if size_of(r) >= matrix.k and all(r in x.ranges for x in pair)]
   if not inner: return None
   k = inner[-1]
-  if not matrix.turns and None not in lines and any(r is not k for r in lines): return None
+  if not matrix.transposes and None not in lines and any(r is not k for r in lines): return None
   store = access_of(nest.store)
   for n in sorted(nest.ranges, key=lambda r: (store.stride(r) == 1, r.arg), reverse=True):
     owners = [x for x in pair if n in x.ranges]
@@ -280,10 +280,10 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, bulk: bool =
     m = of_rows[-1]
     operands = (rows, m), (owners[0], n)
     tensors = ((bulk or None in lines) and capabilities.boxes
-               and all(is_tensor(x, r, k, matrix.turns) for x, r in operands))
+               and all(is_tensor(x, r, k, matrix.transposes) for x, r in operands))
     if bulk != tensors: return None   # where lanes cannot copy whole pieces, bulk copies are better than narrow ones
     accesses = [1, 1]
-    if None in lines: accesses = [accesses_of(x, r, k, matrix.turns, capabilities.aligned) for x, r in operands]
+    if None in lines: accesses = [accesses_of(x, r, k, matrix.transposes, capabilities.aligned) for x, r in operands]
     if 0 in accesses: return None
     others = math.prod(max(size_of(r), 1) for r in nest.ranges if r is not m and r is not n)
     in_place = any(a.node.src[0].src[0] is nest.store.src[0].src[0] for a in nest.accesses if not a.is_store)

@@ -114,7 +114,7 @@ class Shared:
       raise VerifyError(f"lanes of one product name different places of {panel!r}")
     (memory, at), size = places[0], panel.dtype.itemsize
     def element(row: int, step: int) -> Any:
-      line, along = (step, row) if panel.arg.turned else (row, step)
+      line, along = (step, row) if panel.arg.transposed else (row, step)
       return memory.read(at + panel.arg.place(line, along, size))
     if number == 0: return [element(row, step) for row in range(matrix.m) for step in range(matrix.k)]
     return [element(column, step) for step in range(matrix.k) for column in range(matrix.n)]

@@ -16,7 +16,7 @@ from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.matrix import BLOCK_BYTES, WORD_BYTES, Matrix, Panels, Scattered, blocks_of
 from tinyhw.uop.ops import KernelInfo, UOp, resolve, same_shape
 from tinyhw.uop.text import line_number, show
-from tinyhw.uop.verify.copies import COPIES
+from tinyhw.uop.verify.async_copies import COPIES
 from tinyhw.uop.verify.inbounds import outside, outside_run
 
 Check = Callable[[UOp], "str | None"]

@@ -338,7 +338,7 @@ def test_batches_and_what_follows_a_product_of_groups() -> None:
           *[Opt(OptOps.GRID, axis) for axis in range(3)])
   kernel = with_epilogue(2, 64, 64, 256).replace(arg=KernelInfo(opts=opts))
   program = lower(optimize(kernel, of_groups(64)), of_groups(64), "product")
-  assert program.grid == 2 and [u.arg.turned for u in program.uops if u.op is Ops.PANEL] == [True, True]
+  assert program.grid == 2 and [u.arg.transposed for u in program.uops if u.op is Ops.PANEL] == [True, True]
   check(kernel, "sm_90")
 
 WAITS = [("WARPGROUP", 0), ("WARPGROUP.DEPBAR", 0), ("WARPGROUP.DEPBAR", -1), ("FENCE", 0), ("BAR", 0),

@@ -3,7 +3,7 @@
 
 Codegen computes in float32 and rounds before stores. Two kinds of instructions give the same bits:
 
-- v_pk_add_f16 and v_pk_mul_f16, if two adjacent elements are one rounded sum or product (machine/select/narrow.py) of
+- v_pk_add_f16 and v_pk_mul_f16, if two adjacent elements are one rounded sum or product (machine/select/packed.py) of
   elements that are in the same words.
 - v_fma_mixlo_f16 and v_fma_mixhi_f16, for any last operation. A product of two float16 is exact in float32, so a fused
   multiply-add rounds as often as the two operations do. Other values than sums and products are rounded as x * 1.0 +
@@ -23,8 +23,8 @@ from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.constants import KINDS, float_bits
 from tinyhw.machine.ir.inst import Function, MInst, Reg
 from tinyhw.machine.ir.structure import LOOSE, element_of, origin_of
-from tinyhw.machine.select.narrow import (
-  Both, Finder, Neighbours, Parts, is_number_of, is_rounded, is_widened, parts_of, unsigned)
+from tinyhw.machine.select.packed import (
+  PackedOperation, PairFinder, ElementPair, Parts, is_number_of, is_rounded, is_widened, parts_of, unsigned)
 from tinyhw.machine.select.selection import constant_bits
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Sources = dict[Reg, int]   # sources of a macro, numbered
 ONE = UOp.const(dtypes.float32, 1.0)
-ONES = Neighbours(ONE, ONE)
+ONES = ElementPair(ONE, ONE)
 PACKED = {Ops.ADD: "v_pk_add_f16", Ops.MUL: "v_pk_mul_f16"}
 # an element with more readers is converted: instructions that read float16 cannot be one of two in a dual instruction
 FEW = 2
@@ -45,7 +45,7 @@ class MixedPrecision(Groups):
   def __init__(self, generation: Generation, function: Function):
     super().__init__(generation, function)
     self.uses: Counter[UOp] = Counter()
-    self.finder = Finder(dtypes.float16, frozenset(PACKED), self.in_one_word)
+    self.finder = PairFinder(dtypes.float16, frozenset(PACKED), self.in_one_word)
 
   def select(self, program: Program) -> Function:
     self.uses.update(s for u in program.uops if u.op in GroupOp.Elementwise for s in u.src)
@@ -74,7 +74,7 @@ class MixedPrecision(Groups):
   def word_of_halves(self, low: UOp, high: UOp, sources: Sources) -> Word:
     """Two float16, each rounded or read in place."""
     if is_rounded(low) and is_rounded(high): return self.rounded_word(low.src[0], high.src[0], sources)
-    if self.in_one_word(low, high): return self.packed_word("v_pk_mul_f16", (Neighbours(low, high), ONES), sources)
+    if self.in_one_word(low, high): return self.packed_word("v_pk_mul_f16", (ElementPair(low, high), ONES), sources)
     return self.sum_of_half(low, sources), self.sum_of_half(high, sources)
 
   def sum_of_half(self, u: UOp, sources: Sources) -> Fused:
@@ -107,14 +107,14 @@ class MixedPrecision(Groups):
     """Round two float32 by one float16 instruction, if possible."""
     found = self.finder.rounded(low, high)
     key: str = "v_pk_mul_f16"
-    operands: tuple[Both | Neighbours | None, ...] = (found, ONES)
-    if isinstance(found, Both): key, operands = PACKED[found.op], found.sources
-    near = [s for s in operands if isinstance(s, Neighbours) and self.in_one_word(s.low, s.high)]
+    operands: tuple[PackedOperation | ElementPair | None, ...] = (found, ONES)
+    if isinstance(found, PackedOperation): key, operands = PACKED[found.op], found.sources
+    near = [s for s in operands if isinstance(s, ElementPair) and self.in_one_word(s.low, s.high)]
     if len(near) == len(operands): return self.packed_word(key, near, sources)
     return self.sum_of(low, sources), self.sum_of(high, sources)
 
-  def packed_word(self, key: str, operands: Iterable[Neighbours], sources: Sources) -> Pair:
-    def terms(o: Neighbours) -> tuple[Term, Term]:
+  def packed_word(self, key: str, operands: Iterable[ElementPair], sources: Sources) -> Pair:
+    def terms(o: ElementPair) -> tuple[Term, Term]:
       return self.pair_term(o.low, o.signs[0], sources), self.pair_term(o.high, o.signs[1], sources)
     return Pair(key, tuple(map(terms, operands)))
 

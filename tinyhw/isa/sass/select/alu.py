@@ -10,7 +10,7 @@ from tinyhw.isa.sass.select.fused import Fused
 from tinyhw.isa.sass.select.recipes import RECIPES
 from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import Access, Reg, RegClass
-from tinyhw.machine.select.narrow import is_exact_product, parts_of, unsigned
+from tinyhw.machine.select.packed import is_exact_product, parts_of, unsigned
 from tinyhw.machine.select.recipes import RecipeLine, followed
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops

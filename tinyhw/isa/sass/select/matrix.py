@@ -71,7 +71,7 @@ class Matrices(Addresses):
       address, offset = self.shared_place(factor.src[0])
       places.append(address if address is regs.RZ else self.once(regs.R[1], "shr_u32", address,
                                                                  DESCRIBED_BYTES.bit_length() - 1))
-      factors.append((offset // DESCRIBED_BYTES | leading(factor) << 16, advance(factor), factor.arg.turned))
+      factors.append((offset // DESCRIBED_BYTES | leading(factor) << 16, advance(factor), factor.arg.transposed))
     self.emit(product_of_panels(unit.key.format(unit.matrix.n), u.dtype.count, LINE_BYTES // UNIT_BYTES, *factors),
               result, *places, ties=(c,))
     return result
@@ -102,12 +102,12 @@ def leading(panel: UOp) -> int:
 
   It matters only if the rows (or columns) of a factor span several atoms.
   """
-  return panel.arg.lines * LINE_BYTES // DESCRIBED_BYTES if panel.arg.turned else 1
+  return panel.arg.lines * LINE_BYTES // DESCRIBED_BYTES if panel.arg.transposed else 1
 
 def advance(panel: UOp) -> int:
   """Return the step of a descriptor from an instruction to the next. In a transposed atom the lines are steps, else
   their bytes are."""
-  return (UNIT_LINES * LINE_BYTES if panel.arg.turned else UNIT_BYTES) // DESCRIBED_BYTES
+  return (UNIT_LINES * LINE_BYTES if panel.arg.transposed else UNIT_BYTES) // DESCRIBED_BYTES
 
 @once
 def product_of_panels(instruction: str, sums: int, times: int, a: tuple[int, int, bool],

@@ -1,5 +1,5 @@
 """Select arithmetic on pairs of float16 or bfloat16 in one instruction, if it gives the bits of rounded float32 results
-(machine/select/narrow.py).
+(machine/select/packed.py).
 
 A sum is HADD2 and a product HMUL2. A comparison is HSET2, which makes a mask, and a choice is LOP3 with that mask. A
 bound other than zero is HMNMX2.
@@ -22,7 +22,7 @@ from tinyhw.isa.sass.select.group import Groups
 from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import Access, Reg
 from tinyhw.machine.select.macros import Macro
-from tinyhw.machine.select.narrow import Both, Finder, Found, Neighbours
+from tinyhw.machine.select.packed import PackedOperation, PairFinder, Found, ElementPair
 from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -47,11 +47,11 @@ class Packed(Groups):
   kept: Counter[UOp] = Counter()
 
   @functools.cached_property
-  def finders(self) -> dict[DType, Finder]:
+  def finders(self) -> dict[DType, PairFinder]:
     """Map each type to the finder of its packed operations."""
     choices = CHOICES if self.generation.has("9+") else frozenset()
-    return {dtypes.float16: Finder(dtypes.float16, SUMS | PRODUCTS | CHOICES, self.beside),
-            dtypes.bfloat16: Finder(dtypes.bfloat16, SUMS | choices, self.beside)}
+    return {dtypes.float16: PairFinder(dtypes.float16, SUMS | PRODUCTS | CHOICES, self.beside),
+            dtypes.bfloat16: PairFinder(dtypes.bfloat16, SUMS | choices, self.beside)}
 
   def rounded_word(self, dtype: DType, low: UOp, high: UOp) -> Reg:
     found = self.finders[dtype].rounded(low, high)
@@ -62,24 +62,24 @@ class Packed(Groups):
     if u.dtype not in HALVES or u.src[0].dtype is not dtypes.float32 or self.kept[u] < self.uses[u]:
       return super().cast(u)
     found = self.finders[u.dtype].rounded(u.src[0], u.src[0])
-    return super().cast(u) if not isinstance(found, Both) else self.both(found, u.dtype)
+    return super().cast(u) if not isinstance(found, PackedOperation) else self.both(found, u.dtype)
 
   def both(self, found: Found, dtype: DType) -> Reg:
     """Return a register with both results, computed once in a block. A comparison gives all bits or none of each
     half."""
     key = (found, dtype)
     if key not in self.made:
-      self.made[key] = self.together(found, dtype) if isinstance(found, Neighbours) else self.computed(found, dtype)
+      self.made[key] = self.together(found, dtype) if isinstance(found, ElementPair) else self.computed(found, dtype)
     return self.made[key]
 
-  def together(self, found: Neighbours, dtype: DType) -> Reg:
+  def together(self, found: ElementPair, dtype: DType) -> Reg:
     """Return two adjacent elements in a register."""
     low, high = (UOp.const(dtype, u.arg) if u.op is Ops.CONST else u for u in (found.low, found.high))
     word = self.packed(dtype.vec(2), [low, high])
     signs = sum(0x8000 << 16 * k for k, sign in enumerate(found.signs) if sign)
     return self.op(regs.R[1], "xor32", word, signs) if signs else word
 
-  def computed(self, found: Both, dtype: DType) -> Reg:
+  def computed(self, found: PackedOperation, dtype: DType) -> Reg:
     op, sources = found.op, found.sources
     if op is Ops.NEG: return self.op(regs.R[1], "xor32", self.both(sources[0], dtype), SIGNS)
     if op is Ops.WHERE: return self.chosen(found, dtype)
@@ -95,7 +95,7 @@ class Packed(Groups):
     if not kind or self.generation.has("9+"): return self.packed_line(f"HADD2{kind}", dtype, a, b)
     return self.packed_line(f"HFMA2{kind}", dtype, a, b, middle="1, 1, ")
 
-  def chosen(self, found: Both, dtype: DType) -> Reg:
+  def chosen(self, found: PackedOperation, dtype: DType) -> Reg:
     """Select WHERE by bits. The minimum or maximum of a number and a bound is one instruction.
 
     Zeros are excluded, because the instruction orders them.
@@ -106,16 +106,16 @@ class Packed(Groups):
       nan, least = EXTREMES[limit]
       bound, x = (yes, no) if is_constant(yes) else (no, yes)
       return self.packed_line(f"HMNMX2{kind_of(dtype)}{nan}", dtype, x, bound, f", {least}")
-    if isinstance(condition, Neighbours): return self.chosen_by_truths(condition, yes, no, dtype)
+    if isinstance(condition, ElementPair): return self.chosen_by_truths(condition, yes, no, dtype)
     mask = self.both(condition, dtype)
     for name, kept, other in (("choose_bits", no, yes), ("choose_bits_not", yes, no)):
-      if not isinstance(other, Neighbours) or not is_constant(other): continue
+      if not isinstance(other, ElementPair) or not is_constant(other): continue
       return self.op(regs.R[1], name, mask, constant_word(other, dtype), self.both(kept, dtype))
     return self.op(regs.R[1], "choose_bits", mask, self.both(yes, dtype), self.both(no, dtype))
 
-  def chosen_by_truths(self, condition: Neighbours, yes: Found, no: Found, dtype: DType) -> Reg:
+  def chosen_by_truths(self, condition: ElementPair, yes: Found, no: Found, dtype: DType) -> Reg:
     """Select by a bool for each half: choose whole words by each of them, and take half of each."""
-    words = [constant_word(s, dtype) if isinstance(s, Neighbours) and is_constant(s) else self.both(s, dtype)
+    words = [constant_word(s, dtype) if isinstance(s, ElementPair) and is_constant(s) else self.both(s, dtype)
              for s in (yes, no)]
     low, high = (self.once(regs.R[1], *self.choice_of(self.value(truth), *words))
                  for truth in (condition.low, condition.high))
@@ -135,7 +135,7 @@ class Packed(Groups):
 
   def term(self, found: Found, dtype: DType) -> Term:
     """Return an operand. Two elements in one word are taken from that word."""
-    if isinstance(found, Both):
+    if isinstance(found, PackedOperation):
       minus = found.op is Ops.NEG
       return self.both(found.sources[0] if minus else found, dtype), "-?" if minus else "?"
     if is_constant(found): return None, constant_text(found)
@@ -161,28 +161,27 @@ class Packed(Groups):
 def kind_of(dtype: DType) -> str: return ".BF16_V2" if dtype is dtypes.bfloat16 else ""
 
 def is_constant(found: Found) -> bool:
-  return isinstance(found, Neighbours) and found.low.op is Ops.CONST and found.high.op is Ops.CONST
+  return isinstance(found, ElementPair) and found.low.op is Ops.CONST and found.high.op is Ops.CONST
 
-def constant_text(found: Neighbours) -> str:
+def constant_text(found: ElementPair) -> str:
   """Return two constants in the text of an instruction, the upper one first."""
   low, high = (-u.arg if minus else u.arg for u, minus in zip(found[:2], found.signs))
   return ("RZ" if str(low) == str(high) == "0.0"
           else ", ".join({"inf": "+INF ", "-inf": "-INF "}.get(str(x), repr(float(x))) for x in (high, low)))
 
-def constant_word(found: Neighbours, dtype: DType) -> int:
+def constant_word(found: ElementPair, dtype: DType) -> int:
   """Return the bits of two constants."""
   low, high = (int.from_bytes(to_bytes(-u.arg if minus else u.arg, dtype), "little")
                for u, minus in zip(found[:2], found.signs))
   return high << 16 | low
 
-def limit_of(found: Both) -> str | None:
+def limit_of(found: PackedOperation) -> str | None:
   """Return the name in EXTREMES of the minimum or maximum of a number and a constant bound other than zero, else
   None."""
   condition, yes, no = found.sources
-  if not isinstance(condition, Both) or condition.op is not Ops.CMPLT or yes == no or {yes,
-                                                                                       no} != set(condition.sources):
-    return None
-  bound = next((s for s in (yes, no) if isinstance(s, Neighbours) and is_constant(s)), None)
+  if not isinstance(condition, PackedOperation) or condition.op is not Ops.CMPLT: return None
+  if yes == no or {yes, no} != set(condition.sources): return None
+  bound = next((s for s in (yes, no) if isinstance(s, ElementPair) and is_constant(s)), None)
   if bound is None or not bound.low.arg or not bound.high.arg: return None
   return LIMITS[condition.sources[0] == bound, yes == bound]
 

@@ -14,7 +14,8 @@ operation of elements, one packed instruction may compute both, if that gives th
 - A choice by a constant bound may use rounded numbers instead of the sums, because rounding keeps order. If the bound
   is 0, only sums are allowed, because they never become 0 by rounding.
 
-`Finder` finds the operations. An ISA decides which elements are adjacent in registers, and which instructions exist.
+`PairFinder` finds the operations. An ISA decides which elements are adjacent in registers, and which instructions
+exist.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -70,26 +71,26 @@ def parts_of(u: UOp) -> Parts:
 
 # ***** two values at once *****
 
-class Neighbours(NamedTuple):
+class ElementPair(NamedTuple):
   """Two adjacent numbers of the 16-bit type, or constants, and whether each of them is negated. As the condition of a
   WHERE they are two bools."""
   low: UOp
   high: UOp
   signs: tuple[bool, bool] = (False, False)
 
-class Both:
+class PackedOperation:
   """The same operation for two neighbors: ADD, MUL, NEG, WHERE, comparisons, and logic of their results.
 
   A value with several users is one object.
   """
-  def __init__(self, op: Ops, sources: tuple[Both | Neighbours, ...]): self.op, self.sources = op, sources
+  def __init__(self, op: Ops, sources: tuple[PackedOperation | ElementPair, ...]): self.op, self.sources = op, sources
 
-Found = Both | Neighbours
+Found = PackedOperation | ElementPair
 LEVELS = 24  # of nested operations; deeper ones are not searched
 # whether two 16-bit numbers are in one register, so that an instruction can read both
-Beside = Callable[[UOp, UOp], bool]
+Adjacent = Callable[[UOp, UOp], bool]
 
-class Finder:
+class PairFinder:
   """Finder of pairs.
 
   - dtype: the 16-bit type.
@@ -98,7 +99,7 @@ class Finder:
   - level: the depth of nesting.
   """
 
-  def __init__(self, dtype: DType, ops: frozenset[Ops], beside: Beside):
+  def __init__(self, dtype: DType, ops: frozenset[Ops], beside: Adjacent):
     self.known: dict[tuple[UOp, UOp], Found | None] = {}
     self.level = 0
     self.dtype, self.ops, self.beside = dtype, ops - {Ops.MUL} if dtype is not dtypes.float16 else ops, beside
@@ -108,20 +109,21 @@ class Finder:
     if low.op in (Ops.ADD, Ops.SUB, Ops.MUL): return self.arithmetic(low, high)
     return self.bounded(low, high) or self.exact(low, high)
 
-  def arithmetic(self, low: UOp, high: UOp) -> Both | None:
+  def arithmetic(self, low: UOp, high: UOp) -> PackedOperation | None:
     """A sum or product of exact numbers."""
     (op, *left), (other, *right) = operation(low), operation(high)
     if op is not other or op not in self.ops: return None
     return self.ordered(op, (left, right), (left, right[::-1]))
 
-  def ordered(self, op: Ops, *orders: tuple[list[UOp], list[UOp]]) -> Both | None:
+  def ordered(self, op: Ops, *orders: tuple[list[UOp], list[UOp]]) -> PackedOperation | None:
     """An operation of exact numbers. Its operands are in the order in which most of them are adjacent in registers.
     Among equal orders it is the first."""
     best, most = None, -1
     for left, right in orders:
       found = [self.exact(a, b) for a, b in zip(left, right)]
-      near = sum(isinstance(s, Neighbours) and self.beside(s.low, s.high) for s in found)
-      if None not in found and near > most: best, most = Both(op, tuple(s for s in found if s is not None)), near
+      near = sum(isinstance(s, ElementPair) and self.beside(s.low, s.high) for s in found)
+      if None in found or near <= most: continue
+      best, most = PackedOperation(op, tuple(s for s in found if s is not None)), near
     return best
 
   def bounded(self, low: UOp, high: UOp) -> Found | None:
@@ -133,11 +135,11 @@ class Finder:
                                              bound.arg) or low.src[0].src.index(x) != high.src[0].src.index(y):
       return None
     if low.src.index(x) != high.src.index(y) or not bound.arg and operation(x)[0] is not Ops.ADD: return None
-    value, limit = self.rounded(x, y), Neighbours(bound, bound)
+    value, limit = self.rounded(x, y), ElementPair(bound, bound)
     if value is None: return None
     def placed(u: UOp) -> tuple[Found, ...]:
       return tuple(value if s is x else limit for s in u.src if s is x or s is bound)
-    return Both(Ops.WHERE, (Both(Ops.CMPLT, placed(low.src[0])), *placed(low)))
+    return PackedOperation(Ops.WHERE, (PackedOperation(Ops.CMPLT, placed(low.src[0])), *placed(low)))
 
   def exact(self, low: UOp, high: UOp) -> Found | None:
     """A pair of float32 values that are numbers of the type."""
@@ -154,13 +156,13 @@ class Finder:
 
   def numbers(self, low: UOp, high: UOp) -> Found | None:
     (a, minus), (b, other) = unsigned(low), unsigned(high)
-    if self.stands(a) and self.stands(b): return Neighbours(self.element(a), self.element(b), (minus, other))
+    if self.stands(a) and self.stands(b): return ElementPair(self.element(a), self.element(b), (minus, other))
     if low.op is not high.op: return None
     if low.op is Ops.NEG: return self.same(low, high, self.exact)
     if low.op is Ops.WHERE: return self.choice(low, high)
     return self.arithmetic(low, high) if is_zero_and_number(low) and is_zero_and_number(high) else None
 
-  def choice(self, low: UOp, high: UOp) -> Both | None:
+  def choice(self, low: UOp, high: UOp) -> PackedOperation | None:
     """A choice by a common condition, or by two bools of any kind. Not by variables, which may have changed since."""
     if Ops.WHERE not in self.ops: return None
     values = [self.exact(a, b) for a, b in zip(low.src[1:], high.src[1:])]
@@ -168,21 +170,21 @@ class Finder:
     first, second = low.src[0], high.src[0]
     condition = self.truth(first, second)
     if condition is None and Ops.ACC in (first.op, second.op): return None
-    return Both(Ops.WHERE, (condition or Neighbours(first, second), *(v for v in values if v is not None)))
+    return PackedOperation(Ops.WHERE, (condition or ElementPair(first, second), *(v for v in values if v is not None)))
 
   def truth(self, low: UOp, high: UOp) -> Found | None:
     """A pair of conditions: comparisons of exact numbers, or logic of such comparisons."""
     return self.once(low, high, self.common_truth)
 
-  def common_truth(self, low: UOp, high: UOp) -> Both | None:
+  def common_truth(self, low: UOp, high: UOp) -> PackedOperation | None:
     if low.op is not high.op or low.op not in self.ops: return None
     if low.op in GroupOp.Comparison:
       return self.same(low, high, self.exact) if low.src[0].dtype is dtypes.float32 else None
     return self.same(low, high, self.truth) if low.dtype is dtypes.bool else None
 
-  def same(self, low: UOp, high: UOp, find: Callable[[UOp, UOp], Found | None]) -> Both | None:
+  def same(self, low: UOp, high: UOp, find: Callable[[UOp, UOp], Found | None]) -> PackedOperation | None:
     sources = [find(a, b) for a, b in zip(low.src, high.src)] if low.op in self.ops else [None]
-    return None if None in sources else Both(low.op, tuple(s for s in sources if s is not None))
+    return None if None in sources else PackedOperation(low.op, tuple(s for s in sources if s is not None))
 
   def stands(self, u: UOp) -> bool:
     """Whether a float32 is a converted number of the type, or a constant of it."""

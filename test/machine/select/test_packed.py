@@ -11,7 +11,8 @@ import pytest
 
 from tinyhw.arithmetic import from_bytes, round_to, to_bytes
 from tinyhw.dtype import DType, dtypes
-from tinyhw.machine.select.narrow import Both, Finder, Found, Neighbours, is_exact_product, is_widened, parts_of
+from tinyhw.machine.select.packed import (
+  ElementPair, Found, PackedOperation, PairFinder, is_exact_product, is_widened, parts_of)
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -49,7 +50,7 @@ def wide(u: UOp, values: dict[UOp, float]) -> Any:
 
 def narrow(found: Found, values: dict[UOp, float], high: bool, dtype: DType) -> Any:
   """The found pair, evaluated in the 16-bit type. values: by the widened element."""
-  if isinstance(found, Neighbours):
+  if isinstance(found, ElementPair):
     element = found.high if high else found.low
     if element.dtype is dtypes.bool: return values[element]
     value = element.arg if element.op is Ops.CONST else values[UOp(Ops.CAST, dtypes.float32, (element,))]
@@ -84,7 +85,7 @@ def numbers(dtype: DType) -> list[float]:
 def test_what_is_found_has_the_bits_of_float32(dtype: DType, name: str) -> None:
   a, b, c, d = elements(dtype, 2)
   low, high = EXPRESSIONS[name](a, b), EXPRESSIONS[name](c, d)
-  found = Finder(dtype, ALL, lambda x, y: True).rounded(low, high)
+  found = PairFinder(dtype, ALL, lambda x, y: True).rounded(low, high)
   if dtype is dtypes.bfloat16 and ("product" in name or name == "twice"):
     assert found is None, "products of bfloat16 may be rounded twice"
     return
@@ -99,7 +100,7 @@ def test_what_is_found_has_the_bits_of_float32(dtype: DType, name: str) -> None:
 def test_choices_by_truths_of_any_kind() -> None:
   a, b, c, d = elements(dtypes.float16, 2)
   p, q = (UOp(Ops.DEFINE_VAR, dtypes.bool, (), (name, False, True)) for name in "pq")
-  finder = Finder(dtypes.float16, ALL, lambda x, y: True)
+  finder = PairFinder(dtypes.float16, ALL, lambda x, y: True)
   found = finder.rounded(where(p, a, negative(b)), where(q, c, negative(d)))
   assert found is not None
   for truths in ((False, True), (True, False)):
@@ -114,7 +115,7 @@ def test_choices_by_truths_of_any_kind() -> None:
 def test_what_would_have_other_bits_is_not_found() -> None:
   a, b, c, d = elements(dtypes.float16, 2)
   def found(low: UOp, high: UOp, dtype: DType = dtypes.float16) -> Found | None:
-    return Finder(dtype, ALL, lambda x, y: True).rounded(low, high)
+    return PairFinder(dtype, ALL, lambda x, y: True).rounded(low, high)
   assert found(a * b + a, c * d + c) is None, "rounded once is not rounded twice"
   assert found(larger(a * b, 0.0), larger(c * d, 0.0)) is None, ("a small negative product is 0.0 where it is chosen, "
                                                                  "and would be -0.0")
@@ -122,20 +123,20 @@ def test_what_would_have_other_bits_is_not_found() -> None:
   assert (found(a + b, c * d) is None and found(larger(a + b, 1.0), smaller(c + d, 1.0)) is None
           and found(a + b + a, c + d + c) is None)
   compared = found(where(less(a + b, a), a, b), where(less(c + d, c), c, d))
-  assert isinstance(compared, Both) and isinstance(compared.sources[0],
-                                                   Neighbours), ("what is not rounded yet is compared as it is")
+  assert isinstance(compared, PackedOperation) and isinstance(compared.sources[0],
+                                                   ElementPair), ("what is not rounded yet is compared as it is")
   assert found(a + b, c + d, dtypes.bfloat16) is None, "elements of another type"
-  assert Finder(dtypes.float16, frozenset({Ops.ADD}), lambda x, y: True).rounded(a * b,
+  assert PairFinder(dtypes.float16, frozenset({Ops.ADD}), lambda x, y: True).rounded(a * b,
                                                                                  c * d) is None, "what an ISA has not"
 
 def test_operands_are_in_the_order_in_which_they_stand_beside_each_other() -> None:
   a, b, c, d = elements(dtypes.float16, 2)
   beside = {(x.src[0], y.src[0]) for x, y in ((a, c), (b, d))}
-  finder = Finder(dtypes.float16, ALL, lambda x, y: (x, y) in beside)
+  finder = PairFinder(dtypes.float16, ALL, lambda x, y: (x, y) in beside)
   for low, signs in ((a + b, (False, False)), (minus(a, b), (True, False))):
     found = finder.rounded(low, d + c)
-    assert isinstance(found, Both) and found.op is Ops.ADD
-    assert found.sources == (Neighbours(a.src[0], c.src[0]), Neighbours(b.src[0], d.src[0], signs))
+    assert isinstance(found, PackedOperation) and found.op is Ops.ADD
+    assert found.sources == (ElementPair(a.src[0], c.src[0]), ElementPair(b.src[0], d.src[0], signs))
 
 def test_what_is_used_often_is_looked_at_once() -> None:
   """Each step of a network of choices uses both results of the previous step, so the expression has 2**depth leaves."""
@@ -143,8 +144,8 @@ def test_what_is_used_often_is_looked_at_once() -> None:
   low, high = [a, b], [c, d]
   def step(x: UOp, y: UOp) -> list[UOp]: return [where(less(x, y), x, y), where(less(x, y), y, x)]
   for _ in range(10): low, high = step(*low), step(*high)
-  finder = Finder(dtypes.float16, ALL, lambda x, y: True)
-  assert isinstance(finder.rounded(low[0], high[0]), Both) and len(finder.known) == 3 * 10 + 1
+  finder = PairFinder(dtypes.float16, ALL, lambda x, y: True)
+  assert isinstance(finder.rounded(low[0], high[0]), PackedOperation) and len(finder.known) == 3 * 10 + 1
   for _ in range(500): low, high = step(*low), step(*high)
   assert finder.rounded(low[0], high[0]) is None, "that deep"
 
@@ -152,7 +153,7 @@ def test_a_variable_may_have_changed() -> None:
   variable = UOp(Ops.ACC, dtypes.float16, (UOp.const(dtypes.float16, 0.0),), 0)
   a, b = elements(dtypes.float16, 1)
   changed = UOp(Ops.CAST, dtypes.float32, (variable,))
-  assert not is_widened(changed) and Finder(dtypes.float16, ALL, lambda x,
+  assert not is_widened(changed) and PairFinder(dtypes.float16, ALL, lambda x,
                                             y: True).rounded(a + changed, b + changed) is None
 
 def test_a_sum_with_an_exact_product_is_fused() -> None:
