@@ -44,8 +44,8 @@ class Rotary:
     part = x[..., :self.dim].reshape(tokens, heads, *((-1, 2) if self.interleaved else (2, -1)))
     axis = -1 if self.interleaved else -2
     a, b = (part[..., 0], part[..., 1]) if self.interleaved else (part[..., 0, :], part[..., 1, :])
-    turned = (a * cos - b * sin).stack(a * sin + b * cos, dim=axis).reshape(tokens, heads, self.dim)
-    return turned if self.dim == size else turned.cat(x[..., self.dim:], dim=-1)
+    rotated = (a * cos - b * sin).stack(a * sin + b * cos, dim=axis).reshape(tokens, heads, self.dim)
+    return rotated if self.dim == size else rotated.cat(x[..., self.dim:], dim=-1)
 
 class FeedForward:
   """SwiGLU: down(silu(gate(x)) * up(x)). Source: Shazeer 2020."""
@@ -128,7 +128,7 @@ class TransformerBlock:
     x = x.reshape(x.shape[0], -1, self.config.head_dim)
     return norm(x) if norm is not None and self.each else x
 
-class How(NamedTuple):
+class GenerationOptions(NamedTuple):
   """Options of generation: the size of a chunk of the prompt, the temperature, and the generator of random numbers.
   generator None: the global one."""
   chunk_size: int
@@ -244,26 +244,27 @@ class Transformer:
       raise ArgumentError(f"chunk_size is {chunk_size!r}, not a number of tokens")
     if not isinstance(temperature, (int, float)) or not 0 <= temperature < float("inf"):
       raise ArgumentError(f"temperature is {temperature!r}, not 0 or above")
-    how = How(min(chunk_size, self.config.max_context), Tensor([float(temperature)]).realize(),
-              None if seed is None else Generator(seed))
-    return self._following(text, how)
+    options = GenerationOptions(min(chunk_size, self.config.max_context), Tensor([float(temperature)]).realize(),
+                                None if seed is None else Generator(seed))
+    return self._following(text, options)
 
-  def _following(self, text: list[int], how: How) -> Iterator[int]:
+  def _following(self, text: list[int], options: GenerationOptions) -> Iterator[int]:
     while len(text) <= self.config.max_context:
-      token = self._next(text, how)
+      token = self._next(text, options)
       text.append(token)
       yield token
 
-  def _next(self, text: list[int], how: How) -> int:
+  def _next(self, text: list[int], options: GenerationOptions) -> int:
     """Return the token that follows a text, and complete the cache."""
     with self._lock:
       start = self.get_start_pos(text)
       while True:
-        size = how.chunk_size if len(text) - start > 1 and start + how.chunk_size <= self.config.max_context else 1
+        is_chunk = len(text) - start > 1 and start + options.chunk_size <= self.config.max_context
+        size = options.chunk_size if is_chunk else 1
         part = text[start:start + size]
         del self._cached[start:]   # so a step that fails leaves no partial state
         tokens = Tensor(part + [0] * (size - len(part)), dtype=dtypes.int32).realize()
-        with how.draw(len(text)): found = self(tokens, start, len(part) - 1, how.temperature)
+        with options.draw(len(text)): found = self(tokens, start, len(part) - 1, options.temperature)
         self._cached += part
         start += len(part)
         if start == len(text): return int(found.item())

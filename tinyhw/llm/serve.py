@@ -29,7 +29,7 @@ MOST_WAITING = 32                # requests that wait for the model
 
 # ***** the fields of a request *****
 
-class Asked(NamedTuple):
+class CompletionRequest(NamedTuple):
   """The fields of a request."""
   ids: list[int]
   temperature: float
@@ -159,26 +159,26 @@ class Answer:
 
 class Run:
   """The text of one request, made token by token."""
-  def __init__(self, server: LLMServer, asked: Asked, alive: Callable[[], None]):
-    self.server, self.asked, self.alive = server, asked, alive
+  def __init__(self, server: LLMServer, request: CompletionRequest, alive: Callable[[], None]):
+    self.server, self.request, self.alive = server, request, alive
     self.count, self.reason = 0, "length"
 
   @property
   def usage(self) -> dict[str, int]:
-    return {"prompt_tokens": len(self.asked.ids), "completion_tokens": self.count,
-            "total_tokens": len(self.asked.ids) + self.count}
+    return {"prompt_tokens": len(self.request.ids), "completion_tokens": self.count,
+            "total_tokens": len(self.request.ids) + self.count}
 
   def pieces(self) -> Iterator[str]:
     """Yield the text in pieces. Other requests wait meanwhile.
 
     Raises Gone if the client is gone, RequestError if too many wait.
     """
-    asked, tok, server = self.asked, self.server.tok, self.server
-    more, stops = tok.stream_decoder(), Stops(asked.stops)
+    request, tok, server = self.request, self.server.tok, self.server
+    more, stops = tok.stream_decoder(), Stops(request.stops)
     server.take_turn(self.alive)
     try:
-      tokens = server.model.generate(asked.ids, temperature=asked.temperature, seed=asked.seed)
-      while asked.most is None or self.count < asked.most:
+      tokens = server.model.generate(request.ids, temperature=request.temperature, seed=request.seed)
+      while request.most is None or self.count < request.most:
         self.alive()
         token = next(tokens, None)
         if token is None: break
@@ -284,21 +284,21 @@ class LLMServer(HttpServer):
     name = fields.get("model", self.model_name)
     if name != self.model_name:
       raise RequestError(404, f"no model is called {name!r:.100}; there is {self.model_name!r}", "model_not_found")
-    run = Run(self, self._asked(fields, _POSTS[path](self, fields)), connection.alive)
+    run = Run(self, self._completion_request(fields, _POSTS[path](self, fields)), connection.alive)
     answer = Answer(_POSTS[path] is _chat, self.model_name)
-    if run.asked.stream: self._stream(run, answer, connection)
+    if run.request.stream: self._stream(run, answer, connection)
     else: connection.answer(200, "application/json", _json(answer.whole("".join(run.pieces()), run.reason, run.usage)))
 
-  def _asked(self, fields: Mapping[str, Any], ids: list[int]) -> Asked:
+  def _completion_request(self, fields: Mapping[str, Any], ids: list[int]) -> CompletionRequest:
     if not ids: raise RequestError(400, "the prompt is empty")
     place = self.model.config.max_context
     if len(ids) > place:
       raise RequestError(400, f"the prompt has {len(ids)} tokens, and the context {place}", "context_length_exceeded")
     stop = fields.get("stop", [])
-    return Asked(ids, float(fields.get("temperature", 0.0)),
-                 fields.get("max_completion_tokens", fields.get("max_tokens")),
-                 [stop] if isinstance(stop, str) else stop, fields.get("seed"), fields.get("stream", False),
-                 bool(fields.get("stream_options", {}).get("include_usage", False)))
+    return CompletionRequest(ids, float(fields.get("temperature", 0.0)),
+                             fields.get("max_completion_tokens", fields.get("max_tokens")),
+                             [stop] if isinstance(stop, str) else stop, fields.get("seed"), fields.get("stream", False),
+                             bool(fields.get("stream_options", {}).get("include_usage", False)))
 
   def _stream(self, run: Run, answer: Answer, connection: Connection) -> None:
     """Send the answer as events (text/event-stream), as they become available.
@@ -313,7 +313,7 @@ class LLMServer(HttpServer):
       for piece in pieces: connection.part(_event(answer.part(piece)))
     finally: getattr(pieces, "close")()   # lets the next request have its turn
     connection.part(_event(answer.part("", reason=run.reason)))
-    if run.asked.usage: connection.part(_event(answer.end(run.usage)))
+    if run.request.usage: connection.part(_event(answer.end(run.usage)))
     connection.part(_event(b"[DONE]"))
     connection.end()
 

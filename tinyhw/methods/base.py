@@ -30,7 +30,7 @@ from tinyhw.methods.checks import flag, plain
 from tinyhw.methods.data.hostdata import HostData, pack
 from tinyhw.methods.graph import graph
 from tinyhw.methods.graph.memory import (
-  apart, before_write, constant_value, extended, in_order, is_storage, kept, repeats, share, storage_view, written)
+  before_write, constant_value, extended, in_order, is_storage, kept, repeats, share, storage_view, unexpanded, written)
 from tinyhw.threads import alone, lock
 from tinyhw.trace import record
 from tinyhw.uop.enums import GroupOp, Ops
@@ -264,7 +264,7 @@ class Handle(metaclass=TensorType):
     if isinstance(x, Handle): return x._self()
     raise ArgumentError(f"{what} wants a Tensor, not {x!r}; make one with Tensor(...)")
 
-  def _beside(self, what: str, x: Any) -> Tensor:
+  def _on_this_device(self, what: str, x: Any) -> Tensor:
     """Return x, which must be a Tensor on the device of this one. Raises ArgumentError, DeviceError."""
     found = self._operand(what, x)
     check_devices(what, self.uop, found.uop)
@@ -388,7 +388,7 @@ class Handle(metaclass=TensorType):
     Raises ArgumentError where u repeats elements of memory.
     """
     if not repeats(u): return u
-    return apart(u, base_of(u))
+    return unexpanded(u, base_of(u))
 
   def _in_place(self, operation: Callable[[Any], Tensor], x: Any) -> Tensor:
     """Implement `t += x`. No other thread writes between the read and the write."""

@@ -95,7 +95,7 @@ class Convolution(Sorting):
 
   def _spatial_axes(self, what: str, weight: Tensor) -> int:
     """Return the number of axes over which a convolution slides."""
-    if self._beside(what, weight).ndim < 3 or self.ndim != weight.ndim:
+    if self._on_this_device(what, weight).ndim < 3 or self.ndim != weight.ndim:
       raise ShapeError(f"cannot {what} {graph.show(self.shape)} with {graph.show(weight.shape)}: both need two axes "
                        f"and the same spatial ones; "
                        "add the batch axis with unsqueeze(0)")
@@ -242,7 +242,7 @@ class Convolution(Sorting):
     >>> values.max_unpool2d(places).tolist()
     [[[[0, 0], [0, 3]]]]
     """
-    if self._beside("max_unpool2d", indices).shape != self.shape:
+    if self._on_this_device("max_unpool2d", indices).shape != self.shape:
       graph.refuse_shape("max_unpool2d", self.shape, indices.shape)
     n = _axes_of(kernel_size)
     kernel = spread(kernel_size, n, "kernel_size")
@@ -354,7 +354,7 @@ class Phases(NamedTuple):
   - step: the distance between two elements of the kernel in one phase.
   - phases: the number of phases with elements.
   - taps: the largest number of elements in a phase.
-  - apart: the distance in the input from one tap to the next.
+  - tap_distance: the distance in the input from one tap to the next.
   - between: the number of phases without elements after each one that may have some.
   - first: the first q.
   - quotients: the number of values of q.
@@ -362,7 +362,7 @@ class Phases(NamedTuple):
   step: int
   phases: int
   taps: int
-  apart: int
+  tap_distance: int
   between: int
   first: int
   quotients: sint
@@ -400,9 +400,9 @@ def transposed_convolve(y: UOp, w: UOp, groups: int, stride: Sequence[int], dila
   w = by_phase(graph.reshape(w, (groups, outputs // groups, inputs, *kernel)), phases)
   w = graph.reshape(w, (groups * inputs * math.prod([p.phases for p in phases]), outputs // groups,
                         *[p.taps for p in phases]))
-  around: Pairs = [((p.taps - 1) * p.apart - p.first, graph.simple(p.first + p.quotients - used))
+  around: Pairs = [((p.taps - 1) * p.tap_distance - p.first, graph.simple(p.first + p.quotients - used))
                    for p, used in zip(phases, y.shape[2:])]
-  x = convolve(pad_constant(y, [(0, 0), (0, 0), *around], 0), w, groups, (1,) * n, [p.apart for p in phases],
+  x = convolve(pad_constant(y, [(0, 0), (0, 0), *around], 0), w, groups, (1,) * n, [p.tap_distance for p in phases],
                [(0, 0)] * n, inside)
   x = graph.reshape(x, (y.shape[0], groups * inputs, *[p.phases for p in phases], *[p.quotients for p in phases]))
   x = graph.permute(x, (0, 1, *[axis for i in range(n) for axis in (2 + n + i, 2 + i)]))

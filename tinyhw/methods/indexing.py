@@ -158,7 +158,7 @@ class Indexing(Matmul):
       if isinstance(item, (list, tuple, range)): item, known = _listed(self, list(item)), _extent(item)
       elif not isinstance(item, (Handle, slice, int, UOp, type(None), type(Ellipsis))):
         item, known = _foreign(self, item), _extent(item)
-      if isinstance(item, Handle): self._beside("index", item)
+      if isinstance(item, Handle): self._on_this_device("index", item)
       if isinstance(item, Handle) and item.dtype is dtypes.bool:
         if not item.shape:
           raise IndexingError("a bool Tensor used as an index needs an axis; use where() for a single condition")
@@ -201,7 +201,7 @@ class Indexing(Matmul):
     return self._new(graph.node(Ops.GATHER, u.dtype, (u, places), dim, places.shape))
 
   def _check_index(self, what: str, dim: int, index: Tensor) -> None:
-    self._beside(what, index)
+    self._on_this_device(what, index)
     if not dtypes.is_int(index.dtype): raise DTypeError(f"{what} wants integer indices, not {index.dtype}")
     if index.ndim != self.ndim or any(i != dim and _exceeds(n, d)
                                       for i, (d, n) in enumerate(zip(self.shape, index.shape))):
@@ -230,7 +230,7 @@ class Indexing(Matmul):
     if isinstance(src, Handle):
       if src.dtype is not self.dtype:
         raise DTypeError(f"cannot scatter {src.dtype} into {self.dtype}; cast one of them")
-      return self._beside("scatter", src)
+      return self._on_this_device("scatter", src)
     return self._new(graph.full(self._operand("an index", index).shape, self.dtype,
                                 graph.check_number("scatter into", self.dtype, src)))
 

@@ -82,8 +82,8 @@ def _array(source: InputFile) -> Tensor:
   dtype, big, fortran, shape = _header(source, source.read(8 + width, length, "the header"))
   order = shape[::-1] if fortran else shape
   begin = 8 + width + length
-  x = _turned(source, begin, order, dtype) if big and dtype.itemsize > 1 else source.elements(begin, order, dtype,
-                                                                                              "the array")
+  swap = big and dtype.itemsize > 1
+  x = _byteswapped(source, begin, order, dtype) if swap else source.elements(begin, order, dtype, "the array")
   return x.permute(list(range(len(shape)))[::-1]) if fortran and len(shape) > 1 else x
 
 def _header(source: InputFile, text: bytes) -> tuple[DType, bool, bool, tuple[int, ...]]:
@@ -114,16 +114,16 @@ def _type(source: InputFile, descr: str) -> tuple[DType, bool]:
   what = _WITHOUT_A_TYPE.get(code[:1], "of a type that is not known")
   raise source.bad(f"its elements ({descr[:20]!r}) are {what}; save them as numbers of another type")
 
-def _turned(source: InputFile, begin: int, shape: tuple[int, ...], dtype: DType) -> Tensor:
+def _byteswapped(source: InputFile, begin: int, shape: tuple[int, ...], dtype: DType) -> Tensor:
   """Return big-endian elements with their bytes reversed."""
   size = dtype.itemsize
   count = size
   for d in shape: count *= d
   source.budget.take(TENSOR + 3 * count)
   data = source.read(begin, count, "the array")
-  turned = bytearray(count)
-  for i in range(size): turned[i::size] = data[size - 1 - i::size]
-  return Tensor(Tensor(turned, dtype=dtype, device=computing(source.tensor.device)).reshape(shape).uop)
+  swapped = bytearray(count)
+  for i in range(size): swapped[i::size] = data[size - 1 - i::size]
+  return Tensor(Tensor(swapped, dtype=dtype, device=computing(source.tensor.device)).reshape(shape).uop)
 
 # ***** writing *****
 

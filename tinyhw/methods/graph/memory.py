@@ -41,19 +41,19 @@ _WHOLE = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP})     # movements that le
 _ENDS = frozenset({Ops.BUFFER, Ops.MULTI, Ops.ASSIGN})
 
 def _moves(u: UOp) -> bool: return u.op in _MOVES or u.op is Ops.PAD and is_room(u)
-def _keeps_apart(u: UOp) -> bool: return _moves(u) or u.op is Ops.BITCAST
+def _is_view(u: UOp) -> bool: return _moves(u) or u.op is Ops.BITCAST
 
 def is_storage(u: UOp) -> bool:
   """Does u name memory: a BUFFER under movements that do not repeat elements, or the result of an ASSIGN to it?"""
-  while _keeps_apart(u) or u.op is Ops.ASSIGN: u = u.src[0]
+  while _is_view(u) or u.op is Ops.ASSIGN: u = u.src[0]
   return u.op is Ops.BUFFER
 
 def storage_view(u: UOp) -> UOp | None:
   """Return the memory that u names, without the ASSIGNs that wrote there. None if u is a computed value, or repeats
   elements."""
   chain: list[UOp] = []
-  while _keeps_apart(u) or u.op in (Ops.ASSIGN, Ops.DETACH):
-    if _keeps_apart(u): chain.append(u)
+  while _is_view(u) or u.op in (Ops.ASSIGN, Ops.DETACH):
+    if _is_view(u): chain.append(u)
     u = u.src[0] if u.op is not Ops.ASSIGN or u.realized is None else u.realized
   return over(u, chain) if u.op is Ops.BUFFER else None
 
@@ -80,12 +80,12 @@ def repeats(u: UOp) -> bool:
   """Is u a view of memory in which several elements may have one address?"""
   return memory_of(u)[0] is not None and storage_view(u) is None
 
-def apart(view: UOp, end: UOp) -> UOp:
+def unexpanded(view: UOp, end: UOp) -> UOp:
   """Return a view of memory, or of the value `end`, without its EXPANDs, if it takes one element of each repeated axis.
 
   Raises ArgumentError where several elements have one address.
   """
-  found = _apart(view, end)
+  found = _unexpanded(view, end)
   if found is not None: return found
   raise ArgumentError(f"cannot write to a tensor of shape {graph.show(view.shape)} whose elements share memory (an "
                       f"expanded view of "
@@ -93,7 +93,7 @@ def apart(view: UOp, end: UOp) -> UOp:
                       f".clone(), or to the tensor that "
                       "was expanded")
 
-def _apart(u: UOp, end: UOp) -> UOp | None:
+def _unexpanded(u: UOp, end: UOp) -> UOp | None:
   chain: list[UOp] = []
   while u is not end and u.op not in _ENDS:
     chain.append(u)
@@ -218,12 +218,12 @@ def share(holder: Holder, value: UOp, view: UOp | None = None) -> None:
   if view is None: view = holder.uop
   if value is view: return
   moves = chain_of(view, alias.root)
-  target = apart(view, alias.root) if any(x.op is Ops.EXPAND for x in moves) else view
+  target = unexpanded(view, alias.root) if any(x.op is Ops.EXPAND for x in moves) else view
   root = replaced(alias.root, target, alias.root, value)
   if any(x.op is Ops.DETACH for x in moves): root = _unnoticed(root, alias.root)
   for member in sharers(alias):
     chain = _moves_of(member)
-    if memory_of(member.uop)[0] is not None and _are_apart(chain, moves): continue
+    if memory_of(member.uop)[0] is not None and _are_disjoint(chain, moves): continue
     member.uop, member._alias = over(root, chain), Alias(alias.family, root, None)
     note(member)
 
@@ -239,7 +239,7 @@ def before_write(holder: Holder) -> None:
   After this the tensor has no family, or it and the whole value are without storage.
   """
   members, moves = sharers(_alias_of(holder)), _moves_of(holder)
-  if all(member is holder or _are_apart(_moves_of(member), moves) for member in members): return leave(holder)
+  if all(member is holder or _are_disjoint(_moves_of(member), moves) for member in members): return leave(holder)
   whole = next((m for m in members if memory_of(m.uop)[0] is not None and all(x.op in _WHOLE or x.op is Ops.DETACH
                                                                               for x in _moves_of(m))), None)
   if whole is None and memory_of(holder.uop)[0] is None: return
@@ -284,7 +284,7 @@ def _unmoved(whole: Holder) -> UOp:
   end = _alias_of(whole).root
   return transposed(whole.uop, over(end, [x for x in _moves_of(whole) if x.op is not Ops.DETACH]), end)
 
-def _are_apart(a: list[UOp], b: list[UOp]) -> bool:
+def _are_disjoint(a: list[UOp], b: list[UOp]) -> bool:
   """Are two views, given by their movements, disjoint?
 
   True only for parts that were taken by the same movements up to the first difference.

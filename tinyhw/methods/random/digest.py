@@ -145,7 +145,7 @@ class _Round:
     after = column.roll(-1, 0)
     theta = state ^ (column.roll(1, 0) ^ (after << 1 | after >> 63))
     moved = theta.flatten(0, 1)[self.places]
-    turned = (moved << self.left | moved >> self.right).reshape(state.shape).contiguous()
-    chi = turned ^ (~turned.roll(-1, 1) & turned.roll(-2, 1))
+    rotated = (moved << self.left | moved >> self.right).reshape(state.shape).contiguous()
+    chi = rotated ^ (~rotated.roll(-1, 1) & rotated.roll(-2, 1))
     first = constant.reshape(1, 1, 1).pad(((0, 4), (0, 4), (0, 0)))
     return (chi ^ first).contiguous()

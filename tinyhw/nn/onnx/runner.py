@@ -196,7 +196,7 @@ class Graph:
       if debug: print(f"{step.name}: {', '.join(f'{name}={_show(values.get(name))}' for name in node.inputs)}")
       inputs = [_named(values, name, step.name) if name else None for name in node.inputs]
       while inputs and inputs[-1] is None: inputs.pop()
-      results = _run_step(step, _beside(inputs), values)
+      results = _run_step(step, _on_one_device(inputs), values)
       if len(results) < sum(map(bool, node.outputs)) and any(node.outputs[len(results):]):
         raise FileFormatError(f"{step.name} names {len(node.outputs)} results, and {len(results)} are computed")
       values.update((name, value) for name, value in zip(node.outputs, results) if name)
@@ -219,7 +219,7 @@ def _show(value: Value) -> str:
   if isinstance(value, Known): return f"{list(value.values[:8])}{'...' if len(value.values) > 8 else ''}"
   return f"{value.dtype}{value.shape}" if isinstance(value, Tensor) else f"{value!r:.60}"
 
-def _beside(inputs: list[Value]) -> list[Value]:
+def _on_one_device(inputs: list[Value]) -> list[Value]:
   """Return inputs on one device. Known values move to the device of the first tensor, or of the first input."""
   given = [x for x in inputs if isinstance(x, (Tensor, Known))]
   if len({x.device or Device.DEFAULT for x in given}) < 2: return inputs
