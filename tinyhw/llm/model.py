@@ -1,8 +1,8 @@
 """Transformers that continue texts: Llama, Qwen2 and Qwen3, with and without experts, and OLMoE, from GGUF files.
 
 Keys and values of earlier tokens are kept in a cache. A step takes one token, or a chunk of a prompt. Its position is a
-Variable, so TinyJit captures each of the two once for all positions. The last chunk of a prompt is padded. What it
-writes after the prompt is overwritten before it is read.
+Variable, so TinyJit captures each of the two once for all positions. The last chunk of a prompt is padded. The cache
+entries after the prompt are overwritten before they are read.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Sequence

@@ -51,8 +51,7 @@ class Kernels(Digest):
     >>> Tensor.empty(3).custom_kernel(Tensor([1.0, 2.0, 3.0]), fxn=double)[0].tolist()
     [2.0, 4.0, 6.0]
     """
-    # here because few programs have kernels of their own
-    from tinyhw.engine.run.custom import finished, launch, placeholder, written_slots
+    from tinyhw.engine.run.custom import finished, launch, placeholder, written_slots  # few programs have kernels
     tensors = [self._self(), *(self._operand("custom_kernel", x) for x in lst)]
     if not callable(fxn):
       raise ArgumentError(f"custom_kernel wants a function that makes the kernel as fxn=, not {fxn!r}")

@@ -289,7 +289,7 @@ class Reduction(Movement):
     x = x.mul(invstd.reshape(shape) if len(invstd.shape) == len(axes) else invstd)
     return x if bias is None else x.add(bias.reshape(shape))
 
-  # ***** places of extremes *****
+  # ***** indices of extremes *****
 
   def argmax(self, axis: int | None = None, keepdim: bool = False) -> Tensor:
     """Return the index of the largest element along an axis, or in the flattened tensor. Of equal elements it is the

@@ -157,7 +157,7 @@ class ZipArchive:
     self._check(member)
     if member.method == STORED: return self.source.part(self.place(member), member.packed, repr(member.name))
     found = self.source.unpacked(self.read(member))
-    self.source.budget.give(member.size)   # what was read is free again
+    self.source.budget.give(member.size)   # the bytes that were read are free again
     return found
 
 def zip_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
