@@ -56,7 +56,7 @@ def term_order(term: UOp, factor: int) -> tuple[Any, ...]:
   key = order(term)
   return key[0], -abs(factor), key[1], key[2], key[3]
 
-# ***** taking apart and building *****
+# ***** splitting and building *****
 
 def limits(u: UOp) -> tuple[Any, Any]:
   """(smallest, largest) value."""
