@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import pytest
 
-from tinyhw.emulator.amd.execute.arithmetic import MEANINGS
+from tinyhw.emulator.amd.execute.arithmetic import SEMANTICS
 from tinyhw.emulator.notation import BOOL, TYPES, NotationError, parse
 
 def test_every_meaning_parses() -> None:
-  for name, meaning in MEANINGS.items():
-    assert parse(meaning), name
+  for name, semantics in SEMANTICS.items():
+    assert parse(semantics), name
 
 def test_types_of_expressions() -> None:
   product, = parse("D.u32 = S0.u32[23:0] * S1.u32[23:0] + 1")

@@ -63,7 +63,7 @@ class Assignment:
   type: ValueType
   value: ExpressionNode
 
-Meaning = tuple[Assignment, ...]
+Semantics = tuple[Assignment, ...]
 
 def nodes(node: ExpressionNode) -> Iterator[ExpressionNode]:
   """Yield a node and all its descendants."""
@@ -152,7 +152,7 @@ _NAMES = {"SCC": "bool", "VCC": "bool", "CARRY": "bool", "PC": "u64", "EXEC": "u
           "SIGNED1": "bool"}
 
 @once
-def parse(text: str) -> Meaning:
+def parse(text: str) -> Semantics:
   """Parse the semantics of an instruction into assignments. Raises NotationError."""
   try: return _Parser(text).assignments()
   except (NotationError, SyntaxError) as e: raise NotationError(f"{text}: {e}") from e
@@ -162,7 +162,7 @@ class _Parser:
     self.body = ast.parse(text).body
     self.locals: dict[str, ValueType] = {}
 
-  def assignments(self) -> Meaning:
+  def assignments(self) -> Semantics:
     found = []
     for statement in self.body:
       if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:

@@ -22,8 +22,8 @@ ROWS = {"D": 8, "A": 40}
 
 class Machine(Lanes):
   """D is row 8, A row 40, K a constant, T a mask in word 1; the active lanes are in word 0."""
-  def __init__(self, meaning: str, masked: bool, keep: bool, host: Capabilities):
-    super().__init__(parse(meaning), LANES, masked, ACTIVE, host)
+  def __init__(self, semantics: str, masked: bool, keep: bool, host: Capabilities):
+    super().__init__(parse(semantics), LANES, masked, ACTIVE, host)
     self.keep = keep
 
   def keeps(self, mask: str) -> bool: return self.keep
@@ -34,7 +34,7 @@ class Machine(Lanes):
 
   def chunk(self) -> list[UOp]:
     stores = []
-    for assignment in self.meaning:
+    for assignment in self.semantics:
       value = self.value(assignment.value)
       if assignment.target == "T": self.put_mask("T", value)
       else: stores += [self.row_store("D", i, word) for i, word in enumerate(self.words(value, assignment.type))]
@@ -59,8 +59,8 @@ A = [x * 0x01234567 & 0xffffffff for x in range(LANES)]
 @pytest.mark.parametrize("keep", (False, True))
 @pytest.mark.parametrize("active", (0xffffffff, 0x0ff0a001))
 def test_rows_and_masks(active: int, keep: bool) -> None:
-  meaning = "D.u32 = A.u32 + K.u32; T.bool = A.i32 < K.i32"
-  function = built(lambda host: Machine(meaning, active != 0xffffffff, keep, host))
+  semantics = "D.u32 = A.u32 + K.u32; T.bool = A.i32 < K.i32"
+  function = built(lambda host: Machine(semantics, active != 0xffffffff, keep, host))
   assert function is not None
   state = run(function, active, A, 0x100)
   for lane in range(LANES):

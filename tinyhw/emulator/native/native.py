@@ -15,7 +15,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.emulator.native.expressions import WIDE, Expressions, Untranslatable
 from tinyhw.emulator.native.records import HEAD
 from tinyhw.emulator.native.threaded import level, load
-from tinyhw.emulator.notation import Meaning, ValueType, nodes
+from tinyhw.emulator.notation import Semantics, ValueType, nodes
 from tinyhw.errors import CompileError
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
@@ -42,10 +42,10 @@ class Lanes(Expressions):
 
   masked: lanes that are not active, by the mask at `active_at`, keep their old values.
   """
-  def __init__(self, meaning: Meaning, lanes: int, masked: bool, active_at: int, host: Capabilities):
-    self.meaning, self.lanes, self.masked, self.active_at = meaning, lanes, masked, active_at
-    self.types = {node.type.name for assignment in meaning
-                  for node in nodes(assignment.value)} | {a.type.name for a in meaning}
+  def __init__(self, semantics: Semantics, lanes: int, masked: bool, active_at: int, host: Capabilities):
+    self.semantics, self.lanes, self.masked, self.active_at = semantics, lanes, masked, active_at
+    self.types = {node.type.name for assignment in semantics
+                  for node in nodes(assignment.value)} | {a.type.name for a in semantics}
     self.host, self.width = host, 1 if not lanes else host.vector_bytes // (8 if self.types & WIDE else 4)
     self.state, self.record = UOp.param(0, dtypes.uint32, 1 << 16), UOp.param(1, dtypes.int32, 1 << 8)
     self.operands: dict[RecordWord, int] = {}

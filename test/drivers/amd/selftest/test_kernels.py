@@ -8,7 +8,7 @@ from tinyhw.drivers.amd import commands, faults, launch
 
 from tinyhw.drivers.amd.device import AMDDevice
 from tinyhw.drivers.amd.selftest import kernels as selftest_kernels
-from tinyhw.emulator.amd.meaning.approximate import coarse, reciprocal
+from tinyhw.emulator.amd.semantics.approximate import coarse, reciprocal
 
 def one_group(patch: Patch) -> None: patch.setitem(selftest_kernels.WORDS[11], "group", "0")
 def little_local_memory(patch: Patch) -> None: patch.setattr(launch, "LDS_UNIT", 8192)

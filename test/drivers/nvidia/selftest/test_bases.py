@@ -5,7 +5,7 @@ from gpu.selftest import Mistakes, Patch, Tried, explained
 
 from tinyhw.drivers.nvidia.selftest import bases as selftest_bases
 from tinyhw.emulator.nvidia.execute.operands import Operands
-from tinyhw.emulator.nvidia.meaning.numbers import LONG, signed
+from tinyhw.emulator.nvidia.semantics.numbers import LONG, signed
 from tinyhw.emulator.nvidia.memory import transfer
 from tinyhw.selftest.frame import OK
 

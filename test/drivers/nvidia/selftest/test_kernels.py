@@ -9,8 +9,8 @@ from tinyhw.drivers.nvidia import faults, launch
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.selftest import kernels as selftest_kernels
-from tinyhw.emulator.nvidia.meaning.approximate import FUNCTIONS
-from tinyhw.emulator.nvidia.meaning.numbers import double_of, long_of_double
+from tinyhw.emulator.nvidia.semantics.approximate import FUNCTIONS
+from tinyhw.emulator.nvidia.semantics.numbers import double_of, long_of_double
 
 def little_shared_memory(patch: Patch) -> None:
   kept = launch.describe

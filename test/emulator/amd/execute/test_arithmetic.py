@@ -6,7 +6,7 @@ import struct
 import pytest
 from amd.kernels import Box, Kernel, words
 
-from tinyhw.emulator.amd.execute.arithmetic import Mode, check_mode, meaning_of, reads_result
+from tinyhw.emulator.amd.execute.arithmetic import Mode, check_mode, semantics_of, reads_result
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.isa.amd.table import regs
 
@@ -123,4 +123,4 @@ def test_modes() -> None:
 
 def test_what_meanings_say() -> None:
   assert reads_result("D.f32 = fma(S0.f32, S1.f32, D.f32)") and not reads_result("D.f32 = S0.f32; D1.f32 = S1.f32")
-  assert meaning_of("v_add_f32") == "D.f32 = S0.f32 + S1.f32" and meaning_of("s_endpgm") is None
+  assert semantics_of("v_add_f32") == "D.f32 = S0.f32 + S1.f32" and semantics_of("s_endpgm") is None

@@ -86,7 +86,7 @@ def test_every_other_instruction_is_emulated(arch: str) -> None:
   """Rows of the assembler, by their names: each has a meaning or a function."""
   missing = []
   for name in table(arch).index.names:
-    if (name in control.BUILDERS or name in lanes.BUILDERS or arithmetic.meaning_of(name)
+    if (name in control.BUILDERS or name in lanes.BUILDERS or arithmetic.semantics_of(name)
         or name.startswith(("v_dual_", "tbuffer"))):
       continue
     # test_transfer*

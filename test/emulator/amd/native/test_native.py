@@ -8,11 +8,11 @@ import pytest
 from amd.lanes import FLOAT16, FLOAT32, FLOAT64, INTEGERS, values
 
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
-from tinyhw.emulator.amd.execute.arithmetic import MEANINGS, Computation
+from tinyhw.emulator.amd.execute.arithmetic import SEMANTICS, Computation
 from tinyhw.emulator.amd.execute.state import SCALARS_AT, VECTORS_AT, Wave
-from tinyhw.emulator.amd.meaning.packed import HALF, PACKED
-from tinyhw.emulator.amd.meaning.scalar import SCALAR
-from tinyhw.emulator.amd.meaning.vector import VECTOR
+from tinyhw.emulator.amd.semantics.packed import HALF, PACKED
+from tinyhw.emulator.amd.semantics.scalar import SCALAR
+from tinyhw.emulator.amd.semantics.vector import VECTOR
 from tinyhw.emulator.amd.native.native import Translator, native
 from tinyhw.emulator.amd.python.lanes import compiled
 from tinyhw.emulator.amd.python.operands import constant_argument
@@ -34,13 +34,13 @@ PLACES: dict[str, Any] = {"D": 0, "D1": 0, "S0": 2, "S1": 4, "S2": 6, "K": 8, "V
 VALUES = FLOAT32 + INTEGERS + tuple(a | b << 16 for a, b in zip(FLOAT16, reversed(FLOAT16)))
 WORDS = VALUES + tuple(x >> 32 for x in FLOAT64) + tuple(x & 0xffffffff for x in FLOAT64)
 
-def vector_shape(meaning: str, lanes: int = 32, s1: OperandForm = VECTOR_FORM, **more: bool) -> InstructionShape:
+def vector_shape(semantics: str, lanes: int = 32, s1: OperandForm = VECTOR_FORM, **more: bool) -> InstructionShape:
   sources = tuple((name, s1 if name == "S1" else OperandForm("v")) for name in ("S0", "S1", "S2", "D", "K"))
-  return InstructionShape(meaning, (Evaluation(sources, (("D", ResultForm("v")), ("D1", ResultForm("v", dword=1)))),),
+  return InstructionShape(semantics, (Evaluation(sources, (("D", ResultForm("v")), ("D1", ResultForm("v", dword=1)))),),
                           lanes, **more)
 
-def scalar_shape(meaning: str) -> InstructionShape:
-  return InstructionShape(meaning,
+def scalar_shape(semantics: str) -> InstructionShape:
+  return InstructionShape(semantics,
                           (Evaluation(tuple((name, OperandForm("s")) for name in ("S0", "S1", "D"))
                                       + (("K", OperandForm("k")),),
                               (("D", ResultForm("s")),)),), 0)
@@ -85,7 +85,7 @@ def run_native(shape: InstructionShape, arguments: dict[str, Any], wave: Wave) -
     return int(first + (value + operand.part) * wave.lanes if operand.kind == "row" else value + operand.part)
   records = Records(loop.functions)
   records.add(function.address, function.address, [word(operand) for operand in function.operands])
-  if "EXEC = " in shape.meaning: records.activate(4 * 126)
+  if "EXEC = " in shape.semantics: records.activate(4 * 126)
   records.python()
   records.done()
   wave.context[AT["RECORD"]] = records.address
@@ -93,7 +93,7 @@ def run_native(shape: InstructionShape, arguments: dict[str, Any], wave: Wave) -
   assert wave.context[AT["RECORD"]] == records.address + WORD * (len(records.words) - HEAD)
 
 def compare(shape: InstructionShape, lanes: int, exec_mask: int, seed: object, **places: int) -> None:
-  python, machine = (filled(lanes, random.Random(f"{shape.meaning}{seed}")) for _ in range(2))
+  python, machine = (filled(lanes, random.Random(f"{shape.semantics}{seed}")) for _ in range(2))
   made = compiled(shape)
   arguments = {**PLACES, **places}
   run = made.make(*(arguments[p] if p in arguments else constant_argument(p, arguments[p.split("_")[0]])
@@ -104,20 +104,21 @@ def compare(shape: InstructionShape, lanes: int, exec_mask: int, seed: object, *
   for row in range(ROWS):
     for lane in range(lanes):
       high = (python.u[row + 1][lane], machine.u[row + 1][lane]) if row % 2 == 0 else (0, 0)
-      assert same(python.u[row][lane], machine.u[row][lane], high), (shape.meaning, row, lane, hex(python.u[row][lane]),
+      assert same(python.u[row][lane], machine.u[row][lane], high), (shape.semantics, row, lane,
+                                                                     hex(python.u[row][lane]),
                                                                      hex(machine.u[row][lane]))
   for i in range(148):
     high = (python.s[i + 1], machine.s[i + 1]) if i < 8 else (0, 0)
-    assert same(python.s[i], machine.s[i], high), (shape.meaning, "scalar", i, hex(python.s[i]), hex(machine.s[i]))
+    assert same(python.s[i], machine.s[i], high), (shape.semantics, "scalar", i, hex(python.s[i]), hex(machine.s[i]))
   assert (python.exec, python.full) == (machine.exec, machine.full)
 
 MASKS = ((32, 0xffffffff), (32, 0x80f00a01), (64, (1 << 64) - 1), (64, 0x8000000100f0aa55))
 # semantics that read elements, mixed operands and signs have shapes of their own; test_translate.py tests them with
 # instructions
-NATIVE = sorted(name for name, meaning in {**VECTOR, **HALF}.items() if "(" not in meaning.replace("f32(S", "")
-                or translates(vector_shape(meaning))
-                if translates(vector_shape(meaning)))
-NATIVE_SCALAR = sorted(name for name, meaning in SCALAR.items() if translates(scalar_shape(meaning)))
+NATIVE = sorted(name for name, semantics in {**VECTOR, **HALF}.items() if "(" not in semantics.replace("f32(S", "")
+                or translates(vector_shape(semantics))
+                if translates(vector_shape(semantics)))
+NATIVE_SCALAR = sorted(name for name, semantics in SCALAR.items() if translates(scalar_shape(semantics)))
 
 def test_what_is_native() -> None:
   assert {"v_add_f32", "v_fma_f32", "v_fmac_f32", "v_cndmask_b32", "v_cmp_lt_f32", "v_lshlrev_b32", "v_max_f32",
@@ -133,12 +134,12 @@ def test_what_is_native() -> None:
 @pytest.mark.parametrize("name", NATIVE)
 def test_both_agree(name: str) -> None:
   for lanes, mask in MASKS:
-    for seed in range(2): compare(vector_shape(MEANINGS[name], lanes), lanes, mask, seed)
+    for seed in range(2): compare(vector_shape(SEMANTICS[name], lanes), lanes, mask, seed)
 
 @pytest.mark.parametrize("name", NATIVE_SCALAR)
 def test_both_agree_on_scalars(name: str) -> None:
   for lanes, mask in MASKS:
-    for seed in range(6): compare(scalar_shape(MEANINGS[name]), lanes, mask, seed, K=0x3fc00000)
+    for seed in range(6): compare(scalar_shape(SEMANTICS[name]), lanes, mask, seed, K=0x3fc00000)
 
 @pytest.mark.parametrize("name", ["v_add_co_ci_u32", "v_lshlrev_b64", "v_add_f64", "v_pk_mov_b32", "v_fma_f64"])
 def test_results_may_overlap_operands(name: str) -> None:
@@ -160,12 +161,12 @@ def test_forms_of_operands(form: OperandForm) -> None:
     for lanes, mask in MASKS:
       compare(vector_shape(VECTOR[name], lanes, s1=form), lanes, mask, 1, S1=4 if form.kind != "k" else 0xbf800000)
 
-def half_shape(meaning: str, lanes: int, op_sel: int, keep: bool = True, negate: bool = False,
+def half_shape(semantics: str, lanes: int, op_sel: int, keep: bool = True, negate: bool = False,
                **more: bool) -> InstructionShape:
   """Return a 16-bit instruction on selected halves: bits 0 and 1 of op_sel for the sources, bit 3 for the result."""
   sources = tuple((name, OperandForm("v", shift=16 * (op_sel >> i & 1), width=16, negate=negate and i == 0))
                   for i, name in enumerate(("S0", "S1", "S2")))
-  return InstructionShape(meaning, (Evaluation((*sources, ("D", OperandForm("v")), ("K", OperandForm("v"))),
+  return InstructionShape(semantics, (Evaluation((*sources, ("D", OperandForm("v")), ("K", OperandForm("v"))),
                               (("D", ResultForm("v", shift=16 * (op_sel >> 3), width=16, keep=keep)),)),),
                lanes, **more)
 
@@ -177,8 +178,8 @@ def test_half_precision(name: str) -> None:
         compare(half_shape({**VECTOR, **HALF}[name], lanes, op_sel, keep, negate), lanes, mask, seed)
 
 def test_conversions_between_precisions() -> None:
-  for meaning in ("D.f16 = f16(S0.f32)", "D.f32 = f32(S0.f16)", "D.f64 = f64(S0.f32)", "D.f32 = f32(S0.f64)"):
-    for seed in range(8): compare(vector_shape(meaning), 32, 0xffffffff, seed)
+  for semantics in ("D.f16 = f16(S0.f32)", "D.f32 = f32(S0.f16)", "D.f64 = f64(S0.f32)", "D.f32 = f32(S0.f64)"):
+    for seed in range(8): compare(vector_shape(semantics), 32, 0xffffffff, seed)
 
 def test_clamping_of_floats() -> None:
   for name in ("v_add_f32", "v_mul_f32", "v_add_f64"):

@@ -8,8 +8,8 @@ from tinyhw.emulator.notation import ExpressionNode, NotationError, parse
 
 MASK = 0xffffffff
 
-def result(meaning: str, **operands: int) -> int:
-  return int(execute(meaning, {name: [value] * 32 for name, value in operands.items()}).u[0][0])
+def result(semantics: str, **operands: int) -> int:
+  return int(execute(semantics, {name: [value] * 32 for name, value in operands.items()}).u[0][0])
 
 def test_integers_wrap_where_somebody_looks() -> None:
   assert result("D.u32 = (S0.u32 + S1.u32) >> 1", S0=MASK, S1=1) == 0
@@ -32,7 +32,7 @@ class Named(Expressions):
   def read(self, node: ExpressionNode) -> PythonExpression:
     return PythonExpression(str(node.value).lower(), node.type.low, node.type.high)
 
-def text(meaning: str) -> str: return Named().exact(parse(meaning)[0].value)
+def text(semantics: str) -> str: return Named().exact(parse(semantics)[0].value)
 
 @pytest.mark.parametrize("expression, wanted", [
   ("S0.u32 + S1.u32", "((s0 + s1) & 0xffffffff)"),

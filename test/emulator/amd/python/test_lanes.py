@@ -5,20 +5,20 @@ import random
 import pytest
 from amd.lanes import FLOAT16, FLOAT32, INTEGERS, execute, values
 
-from tinyhw.emulator.amd.meaning.packed import HALF
-from tinyhw.emulator.amd.meaning.vector import VECTOR
+from tinyhw.emulator.amd.semantics.packed import HALF
+from tinyhw.emulator.amd.semantics.vector import VECTOR
 from tinyhw.emulator.amd.python.lanes import compiled
 from tinyhw.emulator.amd.python.shapes import OperandForm, Evaluation, InstructionShape, ResultForm
 from tinyhw.emulator.notation import NotationError
 
 @pytest.mark.parametrize("name", sorted({**VECTOR, **HALF}))
 def test_all_lanes_at_once_and_one_by_one_agree(name: str) -> None:
-  meaning, source = {**VECTOR, **HALF}[name], random.Random(name)
+  semantics, source = {**VECTOR, **HALF}[name], random.Random(name)
   special = FLOAT32 + INTEGERS + tuple(x << 16 | x for x in FLOAT16)
   given = {f"S{n}": values(source, special, 64) for n in range(3)} | {"K": values(source, special, 32)}
-  full = execute(meaning, given, vcc=0x0f0f3355, old=3)
+  full = execute(semantics, given, vcc=0x0f0f3355, old=3)
   for mask in (0x55555555, 0xaaaaaaaa):
-    part = execute(meaning, given, mask, vcc=0x0f0f3355, old=3)
+    part = execute(semantics, given, mask, vcc=0x0f0f3355, old=3)
     for row in (0, 1):
       for lane in range(32):
         if mask >> lane & 1: assert same(part.u[row][lane], full.u[row][lane]), (name, lane)
@@ -53,4 +53,4 @@ def make(S0, S1, D):
 """
 
 def test_a_result_that_is_no_operand_is_a_mistake_of_the_table() -> None:
-  with pytest.raises(NotationError, match="D1 is no operand"): compiled(ADDITION._replace(meaning="D1.u32 = S0.u32"))
+  with pytest.raises(NotationError, match="D1 is no operand"): compiled(ADDITION._replace(semantics="D1.u32 = S0.u32"))

@@ -11,7 +11,7 @@ import ulps
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
-from tinyhw.emulator.amd.meaning import approximate
+from tinyhw.emulator.amd.semantics import approximate
 from tinyhw.isa.amd.capabilities import capabilities
 from tinyhw.isa.amd.macros.macros import MACROS
 from tinyhw.isa.amd.select.recipes import RECIPES

@@ -10,8 +10,8 @@ from test.isa.sass.select.test_alu import applied
 from test.isa.sass.machine import ARCHS, check, execute
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
-from tinyhw.emulator.nvidia.meaning import approximate
-from tinyhw.emulator.nvidia.meaning.numbers import float_of
+from tinyhw.emulator.nvidia.semantics import approximate
+from tinyhw.emulator.nvidia.semantics.numbers import float_of
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.macros.macros import macros_of, signed
 from tinyhw.isa.sass.select.recipes import RECIPES

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.emulator.amd.execute.lanes import dpp_moves
-from tinyhw.emulator.amd.meaning.packed import DOT, HALF, PACKED
-from tinyhw.emulator.amd.meaning.scalar import SCALAR
-from tinyhw.emulator.amd.meaning.vector import VECTOR
+from tinyhw.emulator.amd.semantics.packed import DOT, HALF, PACKED
+from tinyhw.emulator.amd.semantics.scalar import SCALAR
+from tinyhw.emulator.amd.semantics.vector import VECTOR
 from tinyhw.emulator.amd.python.lanes import compiled
 from tinyhw.emulator.amd.python.operands import constant_argument
 from tinyhw.emulator.amd.python.shapes import OperandForm, Evaluation, InstructionShape, ResultForm
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.execute.state import Wave
 
 Run = Callable[["Wave"], None]
-MEANINGS = {**SCALAR, **VECTOR, **HALF, **PACKED, **DOT}
+SEMANTICS = {**SCALAR, **VECTOR, **HALF, **PACKED, **DOT}
 
 class Mode(NamedTuple):
   """The part of a wave's state that changes the semantics of instructions. denormals: MODE[7:4]; rounding: MODE[3:0].
@@ -73,9 +73,9 @@ _BITS = {"src_scc": "scc", "src_vccz": "vccz", "src_execz": "execz"}
 _SPECIAL: dict[int | None, str] = {regs.READ_ONLY[name]: kind for name, kind in _BITS.items()}
 SELECTS = {0: (0, 8), 1: (8, 8), 2: (16, 8), 3: (24, 8), 4: (0, 16), 5: (16, 16), 6: (0, 0)}  # SDWA: (shift, width)
 
-def meaning_of(name: str) -> str | None:
+def semantics_of(name: str) -> str | None:
   """Return the semantics of an instruction in the notation, or None."""
-  return MEANINGS.get(name)
+  return SEMANTICS.get(name)
 
 class Computation(NamedTuple):
   """Computation of an instruction: its shape, the arguments for the maker of python/lanes.py, and the mask that EXEC
@@ -97,11 +97,11 @@ def bind(uses: NamedOperands, mode: Mode) -> Run:
 def computations(uses: NamedOperands, mode: Mode) -> list[Computation]:
   """Return the computations of an instruction with semantics in the notation, in their order."""
   if "::" in uses.name: return _dual(uses, mode)
-  meaning = MEANINGS[uses.name]
+  semantics = SEMANTICS[uses.name]
   places = {name: next((n for n in names if n in uses), "") for name, names in NAMES.items()}
   places = {name: place for name, place in places.items() if place and not _is_mask(uses, place)}
   if "vdst" in uses: places["D"] = "vdst"
-  shape, arguments = _shape(uses, mode, meaning, places)
+  shape, arguments = _shape(uses, mode, semantics, places)
   active = None
   if uses.name.startswith("v_cmpx") and "sdst" in uses: active = uses["sdst"].index
   elif not shape.lanes and "sdst" in uses and uses["sdst"].index in (regs.EXEC, regs.EXEC + 1): active = regs.EXEC
@@ -125,7 +125,7 @@ def _argument(parameter: str, arguments: dict[str, Any]) -> Any:
   if parameter in arguments: return arguments[parameter]
   return constant_argument(parameter, arguments[parameter.split("_")[0]])
 
-def _shape(uses: NamedOperands, mode: Mode, meaning: str, places: dict[str, str]) -> tuple[InstructionShape,
+def _shape(uses: NamedOperands, mode: Mode, semantics: str, places: dict[str, str]) -> tuple[InstructionShape,
                                                                                            dict[str, Any]]:
   arguments: dict[str, Any] = {"VCC": regs.VCC, "CARRY": regs.VCC}
   for name, place in places.items():
@@ -136,19 +136,19 @@ def _shape(uses: NamedOperands, mode: Mode, meaning: str, places: dict[str, str]
   if uses.name.startswith("v_cmpx") and "sdst" not in uses: arguments["CARRY"] = regs.EXEC
   permuted = "dpp_ctrl" in uses.index or "dpp8" in uses.index
   if permuted: arguments["MOVES"] = dpp_moves(uses, mode.lanes)
-  sources = {name: place for name, place in places.items() if name != "D" or reads_result(meaning)}
+  sources = {name: place for name, place in places.items() if name != "D" or reads_result(semantics)}
   packed = uses.name in PACKED
   passes = tuple(Evaluation(tuple((name, _source(uses, name, place, half, packed)) for name, place in sources.items()),
-                      _targets(uses, mode, meaning, places, half, packed)) for half in range(1 + packed))
+                      _targets(uses, mode, semantics, places, half, packed)) for half in range(1 + packed))
   lanes = mode.lanes if uses.name.startswith("v_") and not uses.name.startswith("v_s_") else 0
-  shape = InstructionShape(meaning, passes, lanes, bool(uses.get("clamp")), (0, 1, 2, -1)[uses.get("omod")],
+  shape = InstructionShape(semantics, passes, lanes, bool(uses.get("clamp")), (0, 1, 2, -1)[uses.get("omod")],
                 mode.denormals & 3 == 0, mode.denormals >> 2 == 0,
                 mode.arch == "gfx942", permuted)
   return shape, arguments
 
-def reads_result(meaning: str) -> bool:
+def reads_result(semantics: str) -> bool:
   """Return whether the semantics use the old value of the destination."""
-  return re.search(r"\bD\.\w+", re.sub(r"(^|; )D\.\w+ = ", r"\1", meaning)) is not None
+  return re.search(r"\bD\.\w+", re.sub(r"(^|; )D\.\w+ = ", r"\1", semantics)) is not None
 
 def _number(value: Any) -> Any:
   """Return the argument of an operand for a generated function: a row, a scalar register, or a constant's bits."""
@@ -189,13 +189,13 @@ def _packed_source(uses: NamedOperands, place: str, kind: str, half: int, bit: C
 
 def _read_bits(instruction: str, name: str) -> int:
   """Return the width of the type that the semantics read an operand as."""
-  return next((n.type.bits for a in parse(MEANINGS[instruction]) for n in _nodes(a.value) if n.op == "read"
+  return next((n.type.bits for a in parse(SEMANTICS[instruction]) for n in _nodes(a.value) if n.op == "read"
                and n.value == name), 32)
 
 def _nodes(node: ExpressionNode) -> list[ExpressionNode]:
   return [node, *(n for child in node.args for n in _nodes(child))]
 
-def _targets(uses: NamedOperands, mode: Mode, meaning: str, places: dict[str, str], half: int,
+def _targets(uses: NamedOperands, mode: Mode, semantics: str, places: dict[str, str], half: int,
              packed: bool) -> tuple[tuple[str, ResultForm], ...]:
   if "D" not in places: return ()
   value = uses[places["D"]]
@@ -203,7 +203,7 @@ def _targets(uses: NamedOperands, mode: Mode, meaning: str, places: dict[str, st
   if packed:
     return (("D", ResultForm("v", shift=16 * half, width=16) if uses.type_bits(places["D"]) == 16
              else ResultForm("v", dword=half)),)
-  written = next(a.type for a in parse(meaning) if a.target == "D")
+  written = next(a.type for a in parse(semantics) if a.target == "D")
   if "dst_sel" in uses.index and SELECTS[uses["dst_sel"]][1]:
     shift, width = SELECTS[uses["dst_sel"]]
     unused = uses["dst_unused"]
@@ -224,22 +224,23 @@ def _dual(uses: NamedOperands, mode: Mode) -> list[Computation]:
 
   They run one after the other if one does not read the result of the other. Else they become one computation.
   """
-  meanings = [MEANINGS[name] for name in uses.name.split("::")]
-  reads = [_rows_read(uses, meaning, places) for meaning, places in zip(meanings, HALVES_OF_DUAL)]
+  both_semantics = [SEMANTICS[name] for name in uses.name.split("::")]
+  reads = [_rows_read(uses, semantics, places) for semantics, places in zip(both_semantics, HALVES_OF_DUAL)]
   for first, second in ((0, 1), (1, 0)):
     if uses[HALVES_OF_DUAL[first]["D"]].index in reads[second]: continue
-    return [_half(uses, mode, meanings[i], HALVES_OF_DUAL[i]) for i in (first, second)]
-  renamed = re.sub(r"\b(S0|S1|D|K)\b", lambda m: {"S0": "S3", "S1": "S4", "D": "D2", "K": "K2"}[m[1]], meanings[1])
+    return [_half(uses, mode, both_semantics[i], HALVES_OF_DUAL[i]) for i in (first, second)]
+  renamed = re.sub(r"\b(S0|S1|D|K)\b", lambda m: {"S0": "S3", "S1": "S4", "D": "D2", "K": "K2"}[m[1]],
+                   both_semantics[1])
   second_places = {"S3": "srcy0", "S4": "vsrcy1", "D2": "vdsty", "K2": "literaly"}
-  return [_half(uses, mode, f"{meanings[0]}; {renamed}", {**HALVES_OF_DUAL[0], **second_places})]
+  return [_half(uses, mode, f"{both_semantics[0]}; {renamed}", {**HALVES_OF_DUAL[0], **second_places})]
 
-def _rows_read(uses: NamedOperands, meaning: str, places: dict[str, str]) -> set[int]:
+def _rows_read(uses: NamedOperands, semantics: str, places: dict[str, str]) -> set[int]:
   """Return the vector registers that one operation reads."""
-  names = [place for name, place in places.items() if place in uses and (name != "D" or reads_result(meaning))]
+  names = [place for name, place in places.items() if place in uses and (name != "D" or reads_result(semantics))]
   return {row_of(uses[place]) for place in names if isinstance(uses[place], Reg)
           and uses[place].cls.bank is not regs.SGPR}
 
-def _half(uses: NamedOperands, mode: Mode, meaning: str, places: dict[str, str]) -> Computation:
+def _half(uses: NamedOperands, mode: Mode, semantics: str, places: dict[str, str]) -> Computation:
   """Return one operation of a dual instruction, or both in one computation."""
   arguments: dict[str, Any] = {"VCC": regs.VCC, "CARRY": regs.VCC}
   sources, targets = [], []
@@ -250,7 +251,7 @@ def _half(uses: NamedOperands, mode: Mode, meaning: str, places: dict[str, str])
     if name[0] == "D": targets.append((name, ResultForm("v")))
     sources.append((name, OperandForm("k" if not isinstance(value, Reg) else _SPECIAL.get(value.index, "s")
                                if value.cls.bank is regs.SGPR else "v")))
-  shape = InstructionShape(meaning, (Evaluation(tuple(sources), tuple(targets)),), mode.lanes,
+  shape = InstructionShape(semantics, (Evaluation(tuple(sources), tuple(targets)),), mode.lanes,
                            flush32=mode.denormals & 3 == 0,
                 flush64=mode.denormals >> 2 == 0)
   return Computation(shape, arguments)

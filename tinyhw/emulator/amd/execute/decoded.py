@@ -158,7 +158,7 @@ def make_step(inst: MInst, size: int, mode: Mode) -> DecodedInstruction:
 def is_computation(name: str) -> bool:
   """Return whether semantics in the notation describe an instruction completely."""
   if name in control.BUILDERS or name in lanes.BUILDERS: return False
-  return arithmetic.meaning_of(name) is not None or "::" in name
+  return arithmetic.semantics_of(name) is not None or "::" in name
 
 def function_of(uses: NamedOperands, mode: Mode) -> Callable[[Wave], None]:
   """Return the function that executes an instruction. Raises UnknownInstruction."""
@@ -227,8 +227,8 @@ def _mask_reads(uses: NamedOperands) -> int:
 def _result_read(uses: NamedOperands, operand: str) -> bool:
   """Return whether the old value of an operand, marked as read and written, affects the result. DPP, SDWA and half
   loads keep parts of it."""
-  meaning = arithmetic.meaning_of(uses.name)
-  if operand in ("vdst", "sdst") and meaning is not None: return arithmetic.reads_result(meaning)
+  semantics = arithmetic.semantics_of(uses.name)
+  if operand in ("vdst", "sdst") and semantics is not None: return arithmetic.reads_result(semantics)
   return "load" not in uses.form.words
 
 def _bits(mask: int) -> list[int]: return [SCALAR_BASE + i for i in range(mask.bit_length()) if mask >> i & 1]

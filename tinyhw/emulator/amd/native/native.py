@@ -25,7 +25,7 @@ class Translator(Lanes):
   """One shape as a Program. wave: lanes of the wave."""
   def __init__(self, shape: InstructionShape, masked: bool, wave: int, host: Capabilities):
     if shape.permuted or shape.omod: raise Untranslatable
-    super().__init__(parse(shape.meaning), shape.lanes, masked, regs.EXEC, host)
+    super().__init__(parse(shape.semantics), shape.lanes, masked, regs.EXEC, host)
     self.shape, self.wave = shape, wave
     if shape.flush32 and "f32" in self.types or shape.flush64 and self.types & {"f16", "f64"}: raise Untranslatable
     self.sources: dict[str, OperandForm] = {}
@@ -43,7 +43,7 @@ class Translator(Lanes):
       self.sources, self.targets = dict(part.sources), dict(part.targets)
       self.values.clear()
       self.locals.clear()
-      for assignment in self.meaning:
+      for assignment in self.semantics:
         target, value = assignment.target, self.value(assignment.value)
         if target == "CARRY" and self.lanes: self.put_mask("CARRY", value)
         elif target == "SCC": stores.append(self.word_store(UOp.const(dtypes.int32, SCC), self.number(value)))

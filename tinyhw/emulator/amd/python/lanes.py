@@ -28,7 +28,7 @@ from collections.abc import Callable
 from itertools import compress
 from typing import Any
 
-from tinyhw.emulator.amd.meaning import numerics
+from tinyhw.emulator.amd.semantics import numerics
 from tinyhw.emulator.amd.python.expressions import PythonExpression
 from tinyhw.emulator.amd.python.operands import VIEW, Operands, plus
 from tinyhw.emulator.amd.python.shapes import Evaluation, InstructionShape, ResultForm
@@ -49,7 +49,7 @@ def compiled(shape: InstructionShape) -> FunctionMaker:
   writer = Writer(shape)
   text = writer.function()
   names: dict[str, Any] = {}
-  exec(compile(text, f"<{shape.meaning}>", "exec"), environment(shape.fnuz), names)
+  exec(compile(text, f"<{shape.semantics}>", "exec"), environment(shape.fnuz), names)
   return FunctionMaker(names["make"], tuple(writer.parameters), text)
 
 @once
@@ -65,7 +65,7 @@ class Writer(Operands):
   """Writer of one function's text. after: lines that are executed once, after all lanes."""
   def __init__(self, shape: InstructionShape):
     super().__init__(shape)
-    self.meaning = parse(shape.meaning)
+    self.semantics = parse(shape.semantics)
     self.after: list[str] = []
 
   def function(self) -> str:
@@ -73,7 +73,7 @@ class Writer(Operands):
     quick = self.all_at_once() if self.shape.lanes else []
     for number, part in enumerate(self.shape.passes):
       self.begin(part)
-      for assignment in self.meaning: self.assign(assignment, f"{number}" if number else "")
+      for assignment in self.semantics: self.assign(assignment, f"{number}" if number else "")
     lines = [*self.before]
     if self.shape.lanes:
       lines += [f"{name.upper()} = {storage}" for name, storage in self.streams.items()]
@@ -95,8 +95,8 @@ class Writer(Operands):
   def all_at_once(self) -> list[str]:
     """Return the lines for a wave whose lanes are all active, if the semantics are one assignment of a whole register
     or of a lane mask. Else return no lines."""
-    if len(self.meaning) != 1 or len(self.shape.passes) != 1 or self.shape.permuted: return []
-    target, kind, value = self.meaning[0].target, self.meaning[0].type, self.meaning[0].value
+    if len(self.semantics) != 1 or len(self.shape.passes) != 1 or self.shape.permuted: return []
+    target, kind, value = self.semantics[0].target, self.semantics[0].type, self.semantics[0].value
     self.begin(self.shape.passes[0])
     mask = target == "CARRY"
     if not mask and (self.targets.get(target) != ResultForm("v") or kind.name not in VIEW): return []

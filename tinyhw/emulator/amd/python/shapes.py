@@ -71,7 +71,7 @@ class InstructionShape(NamedTuple):
   - flush32, flush64: denormals of float32, and of float16 and float64, become 0.
   - fnuz: 8-bit floats are those of gfx942. permuted: S0 comes from other lanes (DPP).
   """
-  meaning: str
+  semantics: str
   passes: tuple[Evaluation, ...]
   lanes: int
   clamp: bool = False

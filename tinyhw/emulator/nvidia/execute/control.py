@@ -85,7 +85,7 @@ def ordered(o: Operands) -> Step:
   if o.word("mem") != "CTA": raise UnknownInstruction(f"MEMBAR of {o.word('mem')} has no meaning here yet")
   return lambda warp, mask: None
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {
+SEMANTICS: dict[str, Callable[[Operands], Step]] = {
   "BRA": branch, "BSSY": meeting, "BSYNC": meet, "EXIT": leave, "BAR": barrier, "S2R": special, "VOTE": vote,
   "MEMBAR": ordered,
   "NOP": lambda o: lambda warp, mask: None,

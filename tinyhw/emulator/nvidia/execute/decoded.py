@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from tinyhw.emulator.errors import MissingHazard, OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.execute import control, matrix, shuffle, uniform, warpgroup
 from tinyhw.emulator.nvidia.execute.operands import Operands
-from tinyhw.emulator.nvidia.meaning import (
+from tinyhw.emulator.nvidia.semantics import (
   floats as semantics_float, half as semantics_half, integer as semantics_integer)
-from tinyhw.emulator.nvidia.meaning.integer import Step
+from tinyhw.emulator.nvidia.semantics.integer import Step
 from tinyhw.emulator.nvidia.memory import copies, fragments, mbarrier, tensor_copies, transfer
 from tinyhw.errors import DecodeError
 from tinyhw.isa.sass.asm.decode import decode
@@ -28,11 +28,12 @@ from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.native.translate import Translation
 
-MEANINGS = {**semantics_integer.MEANINGS, **semantics_float.MEANINGS, **semantics_half.MEANINGS, **transfer.MEANINGS,
-            **control.MEANINGS,
-            **shuffle.MEANINGS, **matrix.MEANINGS, **fragments.MEANINGS, **copies.MEANINGS, **uniform.MEANINGS,
-            **warpgroup.MEANINGS,
-            **mbarrier.MEANINGS, **tensor_copies.MEANINGS}
+SEMANTICS = {**semantics_integer.SEMANTICS, **semantics_float.SEMANTICS, **semantics_half.SEMANTICS,
+             **transfer.SEMANTICS,
+            **control.SEMANTICS,
+            **shuffle.SEMANTICS, **matrix.SEMANTICS, **fragments.SEMANTICS, **copies.SEMANTICS, **uniform.SEMANTICS,
+            **warpgroup.SEMANTICS,
+            **mbarrier.SEMANTICS, **tensor_copies.SEMANTICS}
 # pipes, and names, of instructions that may jump, end lanes, or make warps wait
 ENDS = frozenset({"branch", "sync", "SYNCS.PHASECHK"})
 
@@ -53,10 +54,10 @@ def made_ready(code: bytes, arch: str, address: int) -> DecodedInstruction:
   try: inst, control_word = decode(code, 0, arch)
   except DecodeError as e: raise UnknownInstruction(str(e)) from None
   o = Operands(inst, control_word)
-  meaning = MEANINGS.get(inst.row.name)
-  if meaning is None: raise UnknownInstruction(f"{o.form.key} has no meaning here yet")
+  semantics = SEMANTICS.get(inst.row.name)
+  if semantics is None: raise UnknownInstruction(f"{o.form.key} has no meaning here yet")
   check_reuse(inst, control_word)
-  run = meaning(o)
+  run = semantics(o)
   o.finish()
   guard = o.values["guard"]
   if guard.cls.bank is regs.UNIFORM_PREDICATE and guard is not regs.UPT:

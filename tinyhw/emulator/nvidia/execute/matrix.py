@@ -21,7 +21,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
 from tinyhw.emulator.nvidia.execute.operands import Operands, put
 from tinyhw.emulator.nvidia.execute.state import ALL, LANES, ZEROS, Warp
-from tinyhw.emulator.nvidia.meaning.numbers import WORD, float_of, floats_of, signed, words_of
+from tinyhw.emulator.nvidia.semantics.numbers import WORD, float_of, floats_of, signed, words_of
 from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]
@@ -111,5 +111,5 @@ def qmma(o: Operands) -> Step:
   left, right = o.word("fp8mma").split(".")
   return multiply(o, 4, (FP8[left], FP8[right]), floats_of, short_total, words_of)
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {"HMMA.16816": hmma, "HMMA.1688.TF32": tf32, "IMMA.16832": imma,
+SEMANTICS: dict[str, Callable[[Operands], Step]] = {"HMMA.16816": hmma, "HMMA.1688.TF32": tf32, "IMMA.16832": imma,
                                                    "QMMA": qmma}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
-from tinyhw.emulator.nvidia.meaning.numbers import (
+from tinyhw.emulator.nvidia.semantics.numbers import (
   LONG, WORD, double_of, doubles_of, float_of, floats_of, halves_of, longs_of, longs_of_doubles, signed, words_of)
 from tinyhw.emulator.nvidia.execute.state import ALL, LANES, ZEROS, Warp
 from tinyhw.isa.sass.table import regs

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.nvidia.execute.operands import Operands, Source
 from tinyhw.emulator.nvidia.execute.state import ALL, LANES, Warp, lanes_of
-from tinyhw.emulator.nvidia.meaning.integer import mask_of
+from tinyhw.emulator.nvidia.semantics.integer import mask_of
 from tinyhw.once import once
 
 Step = Callable[[Warp, int], None]
@@ -72,5 +72,5 @@ def either(o: Operands, number: str, register: str) -> Source:
   same = [o.number(number)] * LANES
   return lambda warp: same
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {"SHFL": shuffle, "SHFL.M": shuffle, "SHFL.L": shuffle,
+SEMANTICS: dict[str, Callable[[Operands], Step]] = {"SHFL": shuffle, "SHFL.M": shuffle, "SHFL.L": shuffle,
                                                    "SHFL.LM": constant_shuffle}

@@ -9,8 +9,8 @@ from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
 from tinyhw.emulator.nvidia.execute.control import VOTES
 from tinyhw.emulator.nvidia.execute.operands import Operands
 from tinyhw.emulator.nvidia.execute.state import ALL, Warp, lanes_of
-from tinyhw.emulator.nvidia.meaning.integer import addend, from_table, shift_of
-from tinyhw.emulator.nvidia.meaning.numbers import WORD
+from tinyhw.emulator.nvidia.semantics.integer import addend, from_table, shift_of
+from tinyhw.emulator.nvidia.semantics.numbers import WORD
 from tinyhw.isa.sass.asm.special import names
 from tinyhw.isa.sass.table import regs
 
@@ -104,7 +104,7 @@ def elect(o: Operands) -> Step:
     put(warp, index, lane)
   return run
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {
+SEMANTICS: dict[str, Callable[[Operands], Step]] = {
   "R2UR": from_lanes, "UMOV": move, "UIADD3": add, "UIADD3.X": add, "ULOP3.LUT": combine, "USHF": shift,
   "ULEA": scaled_sum, "S2UR": special,
   "VOTEU": vote, "ELECT": elect,

@@ -23,7 +23,7 @@ from tinyhw.emulator.nvidia.execute.matrix import (
   FP8, decode_tf32, matrix, place_a, rows_of, short_total, total, whole_total)
 from tinyhw.emulator.nvidia.execute.operands import Operands, put
 from tinyhw.emulator.nvidia.execute.state import ALL, LANES, ZEROS, Warp, named
-from tinyhw.emulator.nvidia.meaning.numbers import floats_of, signed, words_of
+from tinyhw.emulator.nvidia.semantics.numbers import floats_of, signed, words_of
 from tinyhw.emulator.nvidia.memory.descriptors import DEPTH, PIECE, Descriptor, descriptor, k_major, mn_major
 from tinyhw.emulator.nvidia.memory.shared import SharedMemory
 from tinyhw.isa.sass.table import regs
@@ -255,7 +255,7 @@ def fence(o: Operands) -> Step:
     if shared and isinstance(warp.shared, SharedMemory): warp.shared.fence(warp.number)
   return run
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {
+SEMANTICS: dict[str, Callable[[Operands], Step]] = {
   **dict.fromkeys(("HGMMA", "HGMMA.F16", "HGMMA.R", "HGMMA.TF32", "IGMMA", "QGMMA", "QGMMA.R"), multiply),
   "WARPGROUP": arrive, "WARPGROUP.DEPBAR": wait, "FENCE": fence,
 }

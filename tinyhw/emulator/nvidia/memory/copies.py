@@ -16,7 +16,7 @@ from tinyhw.emulator.errors import MissingWait, UnknownInstruction
 from tinyhw.emulator.memory.lds import Access, WRITE
 from tinyhw.emulator.nvidia.execute.operands import Operands, Source
 from tinyhw.emulator.nvidia.execute.state import Warp, lanes_of
-from tinyhw.emulator.nvidia.meaning.numbers import LONG, WORD
+from tinyhw.emulator.nvidia.semantics.numbers import LONG, WORD
 from tinyhw.emulator.nvidia.memory.transfer import aligned, based, hints
 from tinyhw.isa.sass.table.control import NONE
 from tinyhw.named_tuple import NamedTuple
@@ -96,5 +96,5 @@ def wait(o: Operands) -> Step:
     for copy in warp.copies.finish(board, left): warp.shared.finish(warp.number, copy.address, copy.data)
   return run
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {
+SEMANTICS: dict[str, Callable[[Operands], Step]] = {
   "LDGSTS": start, "LDGSTS.plain": start, "LDGSTS.U": based_start, "LDGDEPBAR": commit, "DEPBAR.LE": wait}

@@ -35,4 +35,4 @@ def word_of(rows: list[bytes], lane: int, transposed: bool) -> int:
   if not transposed: return int.from_bytes(rows[row][4 * word:4 * word + 4], "little")
   return int.from_bytes(rows[2 * word][2 * row:2 * row + 2] + rows[2 * word + 1][2 * row:2 * row + 2], "little")
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {"LDSM": load_blocks}
+SEMANTICS: dict[str, Callable[[Operands], Step]] = {"LDSM": load_blocks}

@@ -19,7 +19,7 @@ from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UninitialisedRead
 from tinyhw.emulator.memory.lds import ATOMIC, WRITE
 from tinyhw.emulator.nvidia.execute.operands import Operands, Source, put
 from tinyhw.emulator.nvidia.execute.state import ZEROS, Warp, lanes_of
-from tinyhw.emulator.nvidia.meaning.numbers import WORD
+from tinyhw.emulator.nvidia.semantics.numbers import WORD
 from tinyhw.emulator.nvidia.memory.shared import MBARRIER_BYTES, Clock, SharedMemory
 from tinyhw.isa.sass.table import regs
 
@@ -128,7 +128,7 @@ def arrive(o: Operands) -> Step:
   kind, red = o.word("arrive"), o.word("red")
   if kind not in ARRIVALS or red == "TMASK":
     raise UnknownInstruction(f"SYNCS.ARRIVE.{red}.{kind} has no meaning here yet")
-  meaning, address, source, index = ARRIVALS[kind], place(o), o.raw("b", "u"), o.values["d"].index
+  semantics, address, source, index = ARRIVALS[kind], place(o), o.raw("b", "u"), o.values["d"].index
   def run(warp: Warp, mask: int) -> None:
     shared, places, values, words = shared_of(warp), address(warp), source(warp), list(ZEROS)
     known = shared.release(warp.number)
@@ -136,7 +136,7 @@ def arrive(o: Operands) -> Step:
       barrier = barrier_at(shared, checked(places[lane]))
       shared.touch(warp.number, barrier.address, MBARRIER_BYTES, ATOMIC)
       words[lane] = barrier.word() >> 32
-      barrier.arrive(known, *meaning(values[lane]))
+      barrier.arrive(known, *semantics(values[lane]))
     if index != regs.ZERO: put(warp, index, words, mask)
   return run
 
@@ -181,5 +181,5 @@ def forget(o: Operands) -> Step:
       shared.touch(warp.number, at, MBARRIER_BYTES, WRITE)
   return run
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {"SYNCS.EXCH": initialise, "SYNCS.ARRIVE": arrive,
+SEMANTICS: dict[str, Callable[[Operands], Step]] = {"SYNCS.EXCH": initialise, "SYNCS.ARRIVE": arrive,
                                                    "SYNCS.PHASECHK": look, "SYNCS.IV": forget}

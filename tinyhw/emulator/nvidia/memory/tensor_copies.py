@@ -21,7 +21,7 @@ from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
 from tinyhw.emulator.memory.lds import ATOMIC, RIVALS
 from tinyhw.emulator.nvidia.execute.operands import Operands
 from tinyhw.emulator.nvidia.execute.state import Warp
-from tinyhw.emulator.nvidia.meaning.numbers import WORD, signed
+from tinyhw.emulator.nvidia.semantics.numbers import WORD, signed
 from tinyhw.emulator.nvidia.memory.descriptors import LINES, PIECE, swizzled
 from tinyhw.emulator.nvidia.memory.mbarrier import barrier_at, checked, shared_of
 from tinyhw.emulator.nvidia.memory.shared import MBARRIER_BYTES, VIEW, Delivery
@@ -140,5 +140,5 @@ def forget(o: Operands) -> Step:
     tensor_map(warp.memory.load(aligned("a tensor map at", map_at(warp)[0], MAP_ALIGN), MAP_BYTES))
   return run
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {"UTMALDG.plain": load_box, "UBLKCP.S.G": load_run,
+SEMANTICS: dict[str, Callable[[Operands], Step]] = {"UTMALDG.plain": load_box, "UBLKCP.S.G": load_run,
                                                    "UTMACCTL": forget}

@@ -10,7 +10,7 @@ from itertools import chain
 from tinyhw.emulator.errors import Misplaced, OutOfBounds, UninitialisedRead, UnknownInstruction
 from tinyhw.emulator.nvidia.execute.operands import Operands, Source, constants, put
 from tinyhw.emulator.nvidia.execute.state import LANES, Warp, lanes_of
-from tinyhw.emulator.nvidia.meaning.numbers import LONG, WORD, signed
+from tinyhw.emulator.nvidia.semantics.numbers import LONG, WORD, signed
 from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]
@@ -175,7 +175,7 @@ def uniform_constant_load(o: Operands) -> Step:
       warp.known["UR", index + k] = (1 << LANES) - 1
   return run
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {
+SEMANTICS: dict[str, Callable[[Operands], Step]] = {
   "LDG": global_load, "LDG.plain": global_load, "STG": global_store, "STG.plain": global_store,
   "LDG.U": based_load, "STG.U": based_store,
   "LDS": shared_load, "STS": shared_store, "LDL": local_load, "STL": local_store, "LDC": constant_load,

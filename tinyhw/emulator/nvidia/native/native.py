@@ -1,5 +1,5 @@
-"""Instructions that compute as machine code of the host, from meanings.py: functions for records, and the words of the
-records.
+"""Instructions that compute as machine code of the host, from semantics/table.py: functions for records, and the words
+of the records.
 
 Instructions without a row there stay in Python. So do modifiers that it does not know, and functions that
 native/expressions.py lacks.
@@ -14,7 +14,7 @@ from tinyhw.emulator.notation import Assignment, ExpressionNode, ValueType, node
 from tinyhw.emulator.nvidia.execute.operands import Operands
 from tinyhw.emulator.nvidia.execute.state import (
   BLOCK, FIRST, GUARDED, LANES, P_AT, UP_AT, UR_AT, constants_word, row_word)
-from tinyhw.emulator.nvidia.meaning.meanings import MEANINGS
+from tinyhw.emulator.nvidia.semantics.table import SEMANTICS
 from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.machine.ir.target import Capabilities
@@ -37,7 +37,7 @@ class OperandForm(NamedTuple):
 class InstructionShape(NamedTuple):
   """Everything that a function depends on. targets: operands, and "v", "s" or "m". lanes: 0 for instructions without
   lanes: uniform registers, whole predicates."""
-  meaning: str
+  semantics: str
   sources: tuple[tuple[str, OperandForm], ...]
   targets: tuple[tuple[str, str], ...]
   lanes: int
@@ -53,13 +53,13 @@ BUILT_IN = ("LANE",)
 def computation(inst: MInst, registers: int, constants: int) -> Computation | None:
   """Return the computation of an instruction, or None if it stays in Python. registers: of the launch; constants: bytes
   of its constant bank."""
-  meaning = MEANINGS.get(inst.row.name)
-  if meaning is None: return None
+  semantics = SEMANTICS.get(inst.row.name)
+  if semantics is None: return None
   o = Operands(inst)
   # operands in constant memory, which no compiled kernel has
   if any(name.endswith("_bank") for name in o.values): return None
   try:
-    text = meaning if isinstance(meaning, str) else meaning(o)
+    text = semantics if isinstance(semantics, str) else semantics(o)
     if not text: return None
     found = Binder(o, text, registers, constants).computation()
     o.finish()
@@ -70,15 +70,16 @@ class Binder:
   """Binder of an instruction's operands to its semantics."""
   def __init__(self, o: Operands, text: str, registers: int, constants: int):
     self.o, self.text, self.registers, self.constants = o, text, registers, constants
-    self.meaning = parse(text)
+    self.semantics = parse(text)
     self.arguments: dict[str, int] = {}
 
   def computation(self) -> Computation | None:
     """Return the computation. Raises Untranslatable, UnknownInstruction or KeyError if there is none."""
-    reads: dict[str, ExpressionNode] = {str(n.value): n for a in self.meaning for n in nodes(a.value) if n.op == "read"
+    reads: dict[str, ExpressionNode] = {str(n.value): n for a in self.semantics for n in nodes(a.value)
+                                        if n.op == "read"
                               and n.value not in BUILT_IN}
     sources = tuple((name, self.source(name, node.type)) for name, node in reads.items())
-    targets = tuple((a.target, kind) for a in self.meaning if (kind := self.target(a)))
+    targets = tuple((a.target, kind) for a in self.semantics if (kind := self.target(a)))
     if not targets: return None
     lanes = LANES if any(kind != "s" for _, kind in targets) else 0
     return Computation(InstructionShape(self.text, sources, targets, lanes), self.arguments)
@@ -123,7 +124,7 @@ class Binder:
 class Translator(Lanes):
   """One shape as a Program."""
   def __init__(self, shape: InstructionShape, masked: bool, host: Capabilities):
-    super().__init__(parse(shape.meaning), shape.lanes, masked, GUARDED, host)
+    super().__init__(parse(shape.semantics), shape.lanes, masked, GUARDED, host)
     self.sources, self.targets = dict(shape.sources), dict(shape.targets)
     self.values: dict[tuple[str, str], UOp] = {}
 
@@ -133,7 +134,7 @@ class Translator(Lanes):
     stores: list[UOp] = []
     self.values.clear()
     self.locals.clear()
-    for target, kind, node in ((a.target, a.type, a.value) for a in self.meaning):
+    for target, kind, node in ((a.target, a.type, a.value) for a in self.semantics):
       form = self.targets.get(target)
       if form == "m": self.put_mask(target, self.value(node))
       elif form == "v":

@@ -6,7 +6,7 @@ The notation is that of machine/select/recipes.py; keys are those of rows and ma
 
 Accuracy: v_exp_f32, v_log_f32, v_rcp_f32 and v_sqrt_f32 have an error below one unit in the last place (ULP), and flush
 subnormal numbers (RDNA3 and MI300 ISA guides). The emulator returns the worst results that this allows
-(emulator/amd/meaning/approximate.py). The recipes have these errors:
+(emulator/amd/semantics/approximate.py). The recipes have these errors:
 
 - exp2: 2**rest, where rest is exact and at most 1/2. The error is below 1 ULP, and powers of whole numbers are exact.
   v_ldexp rounds once more if the result is subnormal.

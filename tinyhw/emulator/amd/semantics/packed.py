@@ -5,7 +5,7 @@ choose. S0.f16(1) is element 1 of the operand as such an array. Source: the ISA 
 """
 from __future__ import annotations
 
-from tinyhw.emulator.amd.meaning.scalar import rows
+from tinyhw.emulator.amd.semantics.scalar import rows
 
 HALF = rows("""
 v_mov_b16 : D.u16 = S0.u16

@@ -50,7 +50,7 @@ def same(a: float, b: float) -> bool: return a != a and b != b or a == b and mat
 
 KINDS = ((dtypes.float16, "", "sm_80"), (dtypes.float16, "", "sm_90"), (dtypes.bfloat16, ".BF16_V2", "sm_90"))
 
-def check(line: str, meaning: Callable[[Numbers, DType], float], dtype: DType, arch: str, low: str = "000",
+def check(line: str, semantics: Callable[[Numbers, DType], float], dtype: DType, arch: str, low: str = "000",
           high: str = "111") -> None:
   """Check a line. low, high: for each of R1, R2, R3 the half that gives the low and the high half of the result."""
   for seed in range(6):
@@ -59,7 +59,7 @@ def check(line: str, meaning: Callable[[Numbers, DType], float], dtype: DType, a
     for lane, result in enumerate(results):
       for place, halves in ((0, low), (16, high)):
         a, b, c = (decoded(s[lane] >> 16 * int(half) & 0xffff, dtype) for s, half in zip(sources, halves))
-        found, expected = decoded(result >> place & 0xffff, dtype), meaning((a, b, c), dtype)
+        found, expected = decoded(result >> place & 0xffff, dtype), semantics((a, b, c), dtype)
         assert same(found, expected), f"{line}: {found!r}, not {expected!r}, of {(a, b, c)}"
 
 @pytest.mark.parametrize("dtype, kind, arch", KINDS)
@@ -83,10 +83,10 @@ def test_halves_and_immediates() -> None:
 @pytest.mark.parametrize("dtype, kind, arch", KINDS)
 def test_the_smaller_or_larger_one(dtype: DType, kind: str, arch: str) -> None:
   def one(keeps: bool, smaller: bool) -> Callable[[Numbers, DType], float]:
-    def meaning(x: Numbers, t: DType) -> float:
+    def semantics(x: Numbers, t: DType) -> float:
       numbers = sorted([v for v in x[:2] if v == v], key=lambda v: (v, math.copysign(1, v)))
       return math.nan if not numbers or keeps and len(numbers) < 2 else numbers[0 if smaller else -1]
-    return meaning
+    return semantics
   for keeps in (False, True):
     for smaller in (False, True):
       check(f"HMNMX2{kind}{'.NAN' * keeps} R0, R1, R2, {'' if smaller else '!'}PT", one(keeps, smaller), dtype, arch)

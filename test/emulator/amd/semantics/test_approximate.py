@@ -4,9 +4,9 @@ import math
 import random
 import struct
 
-from tinyhw.emulator.amd.meaning.approximate import TWO_OVER_PI, approximate, coarse, trig_preop
-from tinyhw.emulator.amd.meaning.numerics import environment
-from tinyhw.emulator.amd.meaning.vector import VECTOR
+from tinyhw.emulator.amd.semantics.approximate import TWO_OVER_PI, approximate, coarse, trig_preop
+from tinyhw.emulator.amd.semantics.numerics import environment
+from tinyhw.emulator.amd.semantics.vector import VECTOR
 from amd.lanes import execute
 
 def f(bits: int) -> float: return float(struct.unpack("<f", struct.pack("<I", bits))[0])

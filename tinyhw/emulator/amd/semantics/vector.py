@@ -1,5 +1,5 @@
 """Semantics of vector instructions for one lane, in the notation of notation.py. 16-bit, packed and dot products are in
-meaning/packed.py.
+semantics/packed.py.
 
 S0, S1, S2 are src0, src1, src2, D is vdst, K a trailing constant. VCC is this lane's bit of the mask that is read,
 CARRY that of the mask that is written. Instructions between lanes are in lanes.py, matrix instructions in matrix.py.
@@ -7,7 +7,7 @@ Source: the ISA guides of RDNA3, RDNA4 and CDNA3.
 """
 from __future__ import annotations
 
-from tinyhw.emulator.amd.meaning.scalar import FLOAT_ORDER, rows
+from tinyhw.emulator.amd.semantics.scalar import FLOAT_ORDER, rows
 
 VECTOR = rows("""
 v_mov_b32 v_dual_mov_b32 v_accvgpr_mov_b32 v_accvgpr_read_b32 v_accvgpr_write_b32 v_accvgpr_read v_accvgpr_write : D.u32 = S0.u32
@@ -215,4 +215,4 @@ INTEGER_ORDER = {"f": "False", "lt": "{a} < {b}", "eq": "{a} == {b}", "le": "{a}
 for _type in ("f16", "f32", "f64", "i16", "u16", "i32", "u32", "i64", "u64"):
   for _name, _order in (FLOAT_ORDER if _type[0] == "f" else INTEGER_ORDER).items():
     VECTOR[f"v_cmp_{_name}_{_type}"] = "CARRY = " + _order.format(a=f"S0.{_type}", b=f"S1.{_type}")
-VECTOR |= {name.replace("v_cmp_", "v_cmpx_"): meaning for name, meaning in VECTOR.items() if name.startswith("v_cmp_")}  # the mask is EXEC
+VECTOR |= {name.replace("v_cmp_", "v_cmpx_"): semantics for name, semantics in VECTOR.items() if name.startswith("v_cmp_")}  # the mask is EXEC

@@ -7,8 +7,8 @@ from tinyhw.arithmetic import decode_bfloat16, decode_float16, encode_bfloat16, 
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.nvidia.execute.operands import Operands
 from tinyhw.emulator.nvidia.execute.state import ALL, Warp
-from tinyhw.emulator.nvidia.meaning.floats import float_compare, larger_or_smaller, product
-from tinyhw.emulator.nvidia.meaning.integer import COMBINE, Step, mask_of
+from tinyhw.emulator.nvidia.semantics.floats import float_compare, larger_or_smaller, product
+from tinyhw.emulator.nvidia.semantics.integer import COMBINE, Step, mask_of
 from tinyhw.isa.sass.table import regs
 from tinyhw.named_tuple import NamedTuple
 
@@ -54,10 +54,10 @@ def packed(o: Operands, function: Callable[..., float], kind: HalfType, *sources
 def arithmetic(function: Callable[..., float], *names: str) -> Callable[[Operands], Step]:
   """Make an arithmetic instruction. Doubles hold sums and products of both types, or values that round alike. names: of
   sources, and of the letter that selects their halves."""
-  def meaning(o: Operands) -> Step:
+  def semantics(o: Operands) -> Step:
     kind = type_of(o)
     return packed(o, function, kind, *[operand(o, name[0], kind, name[-1]) for name in names])
-  return meaning
+  return semantics
 
 def extreme(o: Operands) -> Step:
   """HMNMX2: the smaller numbers where pp is true, else the larger ones."""
@@ -108,7 +108,7 @@ def exact_sum(a: float, b: float) -> float:
   rounding is correct."""
   return fused_to_odd(a, 1.0, b)
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {
+SEMANTICS: dict[str, Callable[[Operands], Step]] = {
   "HADD2": arithmetic(exact_sum, "a", "b"), "HMUL2": arithmetic(product, "a", "b"),
   "HFMA2": arithmetic(fused_to_odd, "a", "b", "hc"),
   "HMNMX2": extreme, "HSET2": mask_or_one, "HSETP2": truths,

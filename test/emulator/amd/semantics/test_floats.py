@@ -4,7 +4,7 @@ import math
 import random
 
 from tinyhw.arithmetic import fused_float32, round_float16, round_float32
-from tinyhw.emulator.amd.meaning.floats import (
+from tinyhw.emulator.amd.semantics.floats import (
   HALVES, bits_of_float32, clamp_float, doubtful, flush_f16, flush_f32, flush_f64, float32_of, float64_of, scaled,
   scaled_f32)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tinyhw.emulator.nvidia.execute.operands import Operands, Source
 from tinyhw.emulator.nvidia.execute.state import ALL, Warp
-from tinyhw.emulator.nvidia.meaning.numbers import LONG, WORD, signed
+from tinyhw.emulator.nvidia.semantics.numbers import LONG, WORD, signed
 
 Step = Callable[[Warp, int], None]
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -166,7 +166,7 @@ def isetp(o: Operands) -> Step:
     return mask_of([bool(below >> lane & 1) if x == y else compare(x, y) for lane, (x, y) in enumerate(zip(a, b))])
   return compared(o, test)
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {
+SEMANTICS: dict[str, Callable[[Operands], Step]] = {
   "IADD3": iadd3, "IADD3.X": iadd3, "IMAD": imad, "IMAD.WIDE": imad_wide, "LOP3.LUT": lop3, "PLOP3.LUT": plop3,
   "PRMT": prmt,
   "SHF": lambda o: elementwise(o, shift_of(o), "a", "b", "c"),

@@ -13,10 +13,10 @@ from tinyhw.arithmetic import (decode_bfloat16, decode_float16, divide, encode_b
                                fused_float64, int_to_float32,
                                round_bfloat16, round_float16, round_float32, square_root)
 from tinyhw.dtype import DType, decode_float, dtypes, encode_float
-from tinyhw.emulator.amd.meaning.approximate import (
+from tinyhw.emulator.amd.semantics.approximate import (
   approximate, coarse, cosine, exponential, logarithm, reciprocal, reciprocal_root, sine, trig_preop)
-from tinyhw.emulator.amd.meaning.division import DIVISION
-from tinyhw.emulator.amd.meaning.floats import (HALVES, bits_of_float32, bits_of_float64, clamp_float, doubtful,
+from tinyhw.emulator.amd.semantics.division import DIVISION
+from tinyhw.emulator.amd.semantics.floats import (HALVES, bits_of_float32, bits_of_float64, clamp_float, doubtful,
                                                 flush_f16, flush_f32, flush_f64,
                                         float32_of, float64_of, scaled, scaled_f32)
 

@@ -5,23 +5,23 @@ import math
 import pytest
 
 from tinyhw.arithmetic import fused_float32, round_float32
-from tinyhw.emulator.nvidia.meaning import approximate
-from tinyhw.emulator.nvidia.meaning.approximate import FUNCTIONS
-from tinyhw.emulator.nvidia.meaning.numbers import double_of, float_of, long_of_double, word_of
+from tinyhw.emulator.nvidia.semantics import approximate
+from tinyhw.emulator.nvidia.semantics.approximate import FUNCTIONS
+from tinyhw.emulator.nvidia.semantics.numbers import double_of, float_of, long_of_double, word_of
 
 NUMBERS = [round_float32((1 + k / 97) * 2.0 ** exponent) for k in range(100) for exponent in (-3, 0, 11)]
 
 def ulp(x: float) -> float: return math.ldexp(1.0, math.frexp(x)[1] - 24)
 
-@pytest.mark.parametrize("name, meaning, most", [("RCP", lambda x: 1 / x, 1), ("RSQ", lambda x: 1 / math.sqrt(x), 2),
+@pytest.mark.parametrize("name, semantics, most", [("RCP", lambda x: 1 / x, 1), ("RSQ", lambda x: 1 / math.sqrt(x), 2),
                                                  ("SQRT", math.sqrt, 1),
                                                  ("EX2", lambda x: 2.0 ** x, 2)])
-def test_float32(name: str, meaning, most: int,
+def test_float32(name: str, semantics, most: int,
                  monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]  # a function of numbers
   sides = set()
   for chance in (1, 2):
     monkeypatch.setattr(approximate, "chance", chance)
-    off = [(float_of(FUNCTIONS[name](word_of(x))) - meaning(x)) / ulp(meaning(x)) for x in NUMBERS if x < 100]
+    off = [(float_of(FUNCTIONS[name](word_of(x))) - semantics(x)) / ulp(semantics(x)) for x in NUMBERS if x < 100]
     assert most - 1 < max(off) < most and most - 1 < -min(off) < most, "above and below, and not the nearest one"
     sides.add(tuple(x > 0 for x in off))
   assert len(sides) == 2, "the seed decides which"
@@ -42,11 +42,11 @@ def test_a_step_of_newtons_method_makes_reciprocals_and_roots_right() -> None:
     first = round_float32(x * found)
     assert fused_float32(fused_float32(-first, first, x), found / 2, first) == round_float32(math.sqrt(x))
 
-@pytest.mark.parametrize("name, meaning", [("RCP64H", lambda x: 1 / x), ("RSQ64H", lambda x: 1 / math.sqrt(x))])
-def test_upper_words_of_float64(name: str, meaning) -> None:  # type: ignore[no-untyped-def]  # a function of numbers
+@pytest.mark.parametrize("name, semantics", [("RCP64H", lambda x: 1 / x), ("RSQ64H", lambda x: 1 / math.sqrt(x))])
+def test_upper_words_of_float64(name: str, semantics) -> None:  # type: ignore[no-untyped-def]  # a function of numbers
   for x in (1.5, 3.0, 1e300, 1e-300, 7.25):
     upper = long_of_double(x) >> 32
-    found, exact = double_of(FUNCTIONS[name](upper) << 32), meaning(double_of(upper << 32))
+    found, exact = double_of(FUNCTIONS[name](upper) << 32), semantics(double_of(upper << 32))
     assert abs(found - exact) <= abs(exact) * 2 ** -19
 
 def test_special_numbers() -> None:

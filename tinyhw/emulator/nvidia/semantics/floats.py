@@ -13,9 +13,9 @@ from tinyhw.dtype import FLOAT_FORMATS, decode_float, dtypes
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.nvidia.execute.operands import Operands
 from tinyhw.emulator.nvidia.execute.state import Warp
-from tinyhw.emulator.nvidia.meaning.approximate import FUNCTIONS
-from tinyhw.emulator.nvidia.meaning.integer import COMPARE, Step, compared, elementwise, mask_of
-from tinyhw.emulator.nvidia.meaning.numbers import float_of, to_integer
+from tinyhw.emulator.nvidia.semantics.approximate import FUNCTIONS
+from tinyhw.emulator.nvidia.semantics.integer import COMPARE, Step, compared, elementwise, mask_of
+from tinyhw.emulator.nvidia.semantics.numbers import float_of, to_integer
 from tinyhw.isa.sass.table import regs
 
 FP8 = dict(zip(("E4M3", "E5M2"), dtypes.fp8_ocp))
@@ -29,11 +29,11 @@ def float_compare(word: str) -> Callable[[float, float], bool]:
   return lambda a, b: a == a and b == b and compare(a, b)
 
 def setp(kind: str, modifier: str) -> Callable[[Operands], Step]:
-  def meaning(o: Operands) -> Step:
+  def semantics(o: Operands) -> Step:
     compare, first = float_compare(o.word(modifier)), o.source("a", kind)
     second = o.source("b", kind)
     return compared(o, lambda warp: mask_of(list(map(compare, first(warp), second(warp)))))
-  return meaning
+  return semantics
 
 def product(a: float, b: float) -> float: return a * b
 
@@ -81,23 +81,23 @@ def limits(word: str) -> tuple[int, int]:
 
 def float_to_integer(modifier: str, kind: str, result: str) -> Callable[[Operands], Step]:
   """F2I: truncated, saturated, NaN gives 0. kind: of the source, "" if a modifier gives it."""
-  def meaning(o: Operands) -> Step:
+  def semantics(o: Operands) -> Step:
     source = kind or {"": "f", "F64": "d"}.get(o.word("ffrom") or o.word("ffrom88"), "")
     if not source: raise UnknownInstruction("F2I from this type has no meaning here yet")
     low, high = limits(o.word(modifier))
     if o.word("toward") != "TRUNC": raise UnknownInstruction("F2I without TRUNC has no meaning here yet")
     o.word("ntz")
     return elementwise(o, lambda x: to_integer(x, low, high), "b", kind=source, result=result)
-  return meaning
+  return semantics
 
 def integer_to_float(modifier: str, result: str) -> Callable[[Operands], Step]:
   """I2F, rounded once."""
-  def meaning(o: Operands) -> Step:
+  def semantics(o: Operands) -> Step:
     bits, is_signed = INTEGERS[o.word(modifier)]
     if bits < 32: raise UnknownInstruction("I2F of narrow integers has no meaning here yet")
     kind = {(32, True): "s", (32, False): "u", (64, True): "sq", (64, False): "q"}[bits, is_signed]
     return elementwise(o, int_to_float32 if result == "f" else float, "b", kind=kind, result=result)
-  return meaning
+  return semantics
 
 def widen(o: Operands) -> Step:
   if (o.word("f2f8") or o.word("f2f32")) != "F32":
@@ -111,10 +111,10 @@ def narrow(o: Operands) -> Step:
   return elementwise(o, lambda x: x, "b", kind="d", result="f")
 
 def truncated(kind: str) -> Callable[[Operands], Step]:
-  def meaning(o: Operands) -> Step:
+  def semantics(o: Operands) -> Step:
     if o.word("toward") != "TRUNC": raise UnknownInstruction("FRND without TRUNC has no meaning here yet")
     return elementwise(o, truncate_float, "b", kind=kind)
-  return meaning
+  return semantics
 
 def pack_halves(o: Operands) -> Step:
   """F2FP: b in the low half, a in the high half."""
@@ -158,7 +158,7 @@ def half_to_float(o: Operands) -> Step:
   first, second, put = term("a"), term("b"), o.sink("d", "f")
   return lambda warp, mask: put(warp, [a + b for a, b in zip(first(warp), second(warp))], mask)
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {
+SEMANTICS: dict[str, Callable[[Operands], Step]] = {
   "FADD": fadd, "FMUL": fmul, "FFMA": ffma, "FMNMX": fmnmx, "DADD": dadd, "DMUL": dmul, "DFMA": dfma,
   "FSETP": setp("f", "fcmp"), "DSETP": setp("d", "dcmp"),
   "MUFU": mufu, "MUFU.64H": mufu, "FRND": truncated("f"), "FRND.F64": truncated("d"),

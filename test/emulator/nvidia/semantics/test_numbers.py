@@ -4,7 +4,7 @@ import math
 import pytest
 
 from tinyhw.emulator.nvidia.execute.state import LANES
-from tinyhw.emulator.nvidia.meaning import numbers as n
+from tinyhw.emulator.nvidia.semantics import numbers as n
 
 def test_there_and_back() -> None:
   floats = [0.5 * k for k in range(LANES)]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from tinyhw.arithmetic import divide, exp2, fused_float32, log2, round_float32
 from tinyhw.config import EMULATE_SEED
-from tinyhw.emulator.nvidia.meaning.numbers import WORD, double_of, float_of, long_of_double, word_of
+from tinyhw.emulator.nvidia.semantics.numbers import WORD, double_of, float_of, long_of_double, word_of
 
 SMALLEST_FLOAT, SMALLEST_DOUBLE = 2.0 ** -126, 2.0 ** -1022  # normal numbers
 HASH = 2654435761

@@ -1,4 +1,4 @@
-"""Semantics of instructions that compute, in the notation of notation.py, for translated code. meaning/*.py has their
+"""Semantics of instructions that compute, in the notation of notation.py, for translated code. semantics/*.py has their
 Python, which is independent: tests check that both compute the same.
 
 Operands have the table's names, in capitals. `PP.bool` is this lane's bit of a predicate. Where the semantics depend on
@@ -203,7 +203,7 @@ def compared_integers(o: Operands) -> str:
 
 def compared_floats(kind: str, modifier: str) -> Callable[[Operands], str]:
   """Return a comparison of floats. With a NaN it is true with U, else false."""
-  def meaning(o: Operands) -> str:
+  def semantics(o: Operands) -> str:
     word = o.word(modifier)
     a, b = f"A.{kind}", f"B.{kind}"
     known = f"({a} == {a} and {b} == {b})"
@@ -212,23 +212,23 @@ def compared_floats(kind: str, modifier: str) -> Callable[[Operands], str]:
     if sign is None: return ""
     if word.endswith("U"): return compared(o, f"(not {known} or {a} {sign} {b})")
     return compared(o, f"({known} and {a} != {b})" if sign == "!=" else f"({a} {sign} {b})")
-  return meaning
+  return semantics
 
 # ***** conversions *****
 
 def float_to_integer(source: str, modifier: str) -> Callable[[Operands], str]:
-  def meaning(o: Operands) -> str:
+  def semantics(o: Operands) -> str:
     kind = {"": "i32", "U32": "u32"}.get(o.word(modifier), "")
     o.word("ntz")
     if not kind or o.word("toward") != "TRUNC" or o.word("ffrom") or o.word("ffrom88"): return ""
     return f"D.{kind} = {kind}(B.{source})"
-  return meaning
+  return semantics
 
 def integer_to_float(result: str) -> Callable[[Operands], str]:
-  def meaning(o: Operands) -> str:
+  def semantics(o: Operands) -> str:
     kind = {"": "i32", "U32": "u32"}.get(o.word("ifrom"), "")
     return f"D.{result} = {result}(B.{kind})" if kind else ""
-  return meaning
+  return semantics
 
 def widened(o: Operands) -> str: return "D.f64 = f64(B.f32)" if (o.word("f2f8") or o.word("f2f32")) == "F32" else ""
 
@@ -280,13 +280,13 @@ def special(o: Operands) -> str:
     names(o.form.generation).get(o.number("sr"), ""), "")
 
 def constant_load(target: str) -> Callable[[Operands], str]:
-  def meaning(o: Operands) -> str:
+  def semantics(o: Operands) -> str:
     kind = {"": "u32", "64": "u64"}.get(o.word("csize"), "")
     if not kind or o.number("bank") or o.has("a") and not is_nothing(o, "a"): return ""
     return f"{target}.{kind} = W.{kind}"
-  return meaning
+  return semantics
 
-MEANINGS: dict[str, str | Callable[[Operands], str]] = {
+SEMANTICS: dict[str, str | Callable[[Operands], str]] = {
   "FADD": "D.f32 = A.f32 + B.f32", "FMUL": "D.f32 = A.f32 * B.f32", "FFMA": "D.f32 = fma(A.f32, B.f32, C.f32)", "FMNMX": float_extreme,
   "DADD": "D.f64 = A.f64 + C.f64", "DMUL": "D.f64 = A.f64 * B.f64", "DFMA": "D.f64 = fma(A.f64, B.f64, C.f64)",
   "MOV": "D.u32 = B.u32", "IADD3": sum_of_three, "IADD3.X": sum_of_three, "IMAD": product, "IMAD.WIDE": wide_product,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tinyhw.arithmetic import fused_float32
-from tinyhw.emulator.amd.meaning.vector import VECTOR
+from tinyhw.emulator.amd.semantics.vector import VECTOR
 from amd.lanes import FLOAT32, FLOAT64, INTEGERS, execute, values
 
 MASK = 0xffffffff

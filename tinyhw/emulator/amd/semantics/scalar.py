@@ -12,10 +12,10 @@ def rows(text: str) -> dict[str, str]:
   found: dict[str, str] = {}
   for line in text.strip().splitlines():
     if not line.strip() or line.lstrip().startswith("#"): continue
-    names, meaning = line.split(" : ", 1)
+    names, semantics = line.split(" : ", 1)
     for name in names.split():
       assert name not in found, f"two meanings of {name}"
-      found[name] = meaning.strip()
+      found[name] = semantics.strip()
   return found
 
 SCALAR = rows("""

@@ -7,7 +7,7 @@ import pytest
 from nvidia.warps import after, words
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.nvidia.execute.state import ALL
-from tinyhw.emulator.nvidia.meaning.numbers import signed
+from tinyhw.emulator.nvidia.semantics.numbers import signed
 
 A, B, C = words(1), words(2), words(3)
 WORD = 0xffffffff
@@ -38,23 +38,23 @@ CASES: list[tuple[str, Callable[[int, int, int], int]]] = [
   ("MOV R3, R1", lambda a, b, c: b),
 ]
 
-@pytest.mark.parametrize("line, meaning", CASES, ids=[line for line, _ in CASES])
-def test_instructions(line: str, meaning: Callable[[int, int, int], int]) -> None:
+@pytest.mark.parametrize("line, semantics", CASES, ids=[line for line, _ in CASES])
+def test_instructions(line: str, semantics: Callable[[int, int, int], int]) -> None:
   found = after([line], registers={0: A, 1: B, 2: C}).registers[3]
-  assert found == [meaning(*x) & WORD for x in zip(A, B, C)]
+  assert found == [semantics(*x) & WORD for x in zip(A, B, C)]
 
 def longs(low: list[int], high: list[int]) -> list[int]: return [h << 32 | l for l, h in zip(low, high)]
 
-@pytest.mark.parametrize("lines, meaning", [
+@pytest.mark.parametrize("lines, semantics", [
   (["IADD3 R4, P0, R0, R2, RZ", "IADD3.X R5, R1, R3, RZ, P0, !PT"], lambda x, y: x + y),
   (["IADD3 R4, P0, R0, -R2, RZ", "IADD3.X R5, R1, ~R3, RZ, P0, !PT"], lambda x, y: x - y),
   (["IMAD.WIDE.U32 R4, R0, R2, RZ", "IMAD R5, R0, R3, R5", "IMAD R5, R1, R2, R5"], lambda x, y: x * y),
 ])
-def test_numbers_of_64_bits(lines: list[str], meaning: Callable[[int, int], int]) -> None:
+def test_numbers_of_64_bits(lines: list[str], semantics: Callable[[int, int], int]) -> None:
   zeros = [0, 1] * 16  # minus 0 has a carry
   for low in (C, zeros):
     warp = after(lines, registers={0: A, 1: B, 2: low, 3: A})
-    assert longs(warp.registers[4], warp.registers[5]) == [meaning(x, y) % 2 ** 64
+    assert longs(warp.registers[4], warp.registers[5]) == [semantics(x, y) % 2 ** 64
                                                            for x, y in zip(longs(A, B), longs(low, A))]
 
 def test_wide_products() -> None:
@@ -65,13 +65,13 @@ def test_wide_products() -> None:
   assert longs(warp.registers[6], warp.registers[7]) == [x & 2 ** 64 - 1 for x in sums]
   assert warp.predicates[1] == sum(1 << k for k, x in enumerate(sums) if x >> 64)
 
-@pytest.mark.parametrize("word, meaning",
+@pytest.mark.parametrize("word, semantics",
                          [("LT", lambda a, b: a < b), ("GE.U32", lambda a, b: a % 2 ** 32 >= b % 2 ** 32),
                           ("NE", lambda a, b: a != b)])
-def test_comparisons(word: str, meaning: Callable[[int, int], bool]) -> None:
+def test_comparisons(word: str, semantics: Callable[[int, int], bool]) -> None:
   close = [b if k % 3 else a for k, (a, b) in enumerate(zip(A, B))]
   warp = after([f"ISETP.{word}.AND P0, P1, R0, R1, P2"], registers={0: A, 1: close}, predicates={2: 0xffff})
-  truth = sum(1 << k for k, (a, b) in enumerate(zip(A, close)) if meaning(signed(a), signed(b)))
+  truth = sum(1 << k for k, (a, b) in enumerate(zip(A, close)) if semantics(signed(a), signed(b)))
   assert (warp.predicates[0], warp.predicates[1]) == (truth & 0xffff, ~truth & 0xffff)
 
 def test_comparisons_of_64_bits() -> None:

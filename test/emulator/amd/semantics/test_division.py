@@ -10,9 +10,9 @@ import pytest
 from amd.lanes import FLOAT32, FLOAT64, values
 
 from tinyhw.arithmetic import divide, round_float32
-from tinyhw.emulator.amd.meaning.division import DIVISION
-from tinyhw.emulator.amd.meaning.floats import float32_of, float64_of
-from tinyhw.emulator.amd.meaning.numerics import environment
+from tinyhw.emulator.amd.semantics.division import DIVISION
+from tinyhw.emulator.amd.semantics.floats import float32_of, float64_of
+from tinyhw.emulator.amd.semantics.numerics import environment
 
 NAMES: dict[str, Any] = environment(False)
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from tinyhw.emulator.amd.meaning import numerics
-from tinyhw.emulator.amd.meaning.numerics import environment, max_num, maximum, median, min_num, minimum
+from tinyhw.emulator.amd.semantics import numerics
+from tinyhw.emulator.amd.semantics.numerics import environment, max_num, maximum, median, min_num, minimum
 from tinyhw.emulator.notation import FUNCTIONS
 
 NAMES = environment(False)

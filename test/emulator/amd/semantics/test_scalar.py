@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from amd.lanes import FLOAT64, INTEGERS, scalar, values
 
-from tinyhw.emulator.amd.meaning.scalar import SCALAR, rows
+from tinyhw.emulator.amd.semantics.scalar import SCALAR, rows
 
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
 

@@ -4,12 +4,12 @@ import pytest
 
 from tinyhw.emulator.notation import parse
 from tinyhw.emulator.nvidia.execute.operands import Operands
-from tinyhw.emulator.nvidia.meaning.meanings import MEANINGS, logic
+from tinyhw.emulator.nvidia.semantics.table import SEMANTICS, logic
 from tinyhw.isa.sass.asm import syntax
 
-def meaning(line: str) -> str:
+def semantics(line: str) -> str:
   inst, _ = syntax.parse(line, "sm_90")
-  found = MEANINGS[inst.row.name]
+  found = SEMANTICS[inst.row.name]
   return found if isinstance(found, str) else found(Operands(inst))
 
 def test_truth_tables() -> None:
@@ -33,5 +33,5 @@ def test_truth_tables() -> None:
   ("S2R R0, SR_CLOCKLO", ""),
   ("F2I.S8.TRUNC R0, R1", ""), ("ISETP.LT.XOR P0, PT, R1, R2, P3", ""), ("F2FP.BF16.F32.PACK_AB R0, R1, R2", "")])
 def test_meanings_are_made_from_instructions(line: str, expected: str) -> None:
-  assert meaning(line) == expected
+  assert semantics(line) == expected
   parse(expected)

@@ -11,7 +11,7 @@ from tinyhw import arithmetic
 from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.nvidia.execute.state import LANES
-from tinyhw.emulator.nvidia.meaning.numbers import doubles_of, floats_of, longs_of, longs_of_doubles, words_of
+from tinyhw.emulator.nvidia.semantics.numbers import doubles_of, floats_of, longs_of, longs_of_doubles, words_of
 
 CORNERS = [0.0, -0.0, 1.0, -1.5, math.inf, -math.inf, math.nan, 1e-40, -3e-39, 3e38, 16777217.0, 2147483648.0,
            -2147483649.0, 1e19, 0.1, 7.0]
@@ -25,16 +25,16 @@ def pair(numbers: list[float]) -> tuple[list[int], list[int]]:
   longs = longs_of_doubles(numbers)
   return [x & 0xffffffff for x in longs], [x >> 32 for x in longs]
 
-@pytest.mark.parametrize("line, meaning", [
+@pytest.mark.parametrize("line, semantics", [
   ("FADD R3, R0, -R1", lambda a, b, c: arithmetic.round_float32(a - b)),
   ("FMUL R3, R0, |R1|", lambda a, b, c: arithmetic.round_float32(a * abs(b))),
   ("FFMA R3, -R0, R1, R2", lambda a, b, c: arithmetic.fused_float32(-a, b, c)),
   ("FRND.TRUNC R3, R0", lambda a, b, c: arithmetic.truncate_float(a)),
 ])
-def test_float32(line: str, meaning: Callable[[float, float, float], float]) -> None:
+def test_float32(line: str, semantics: Callable[[float, float, float], float]) -> None:
   a, b, c = (floats_of(words_of(x)) for x in (F, G, H))
   found = floats_of(after([line], registers={0: words_of(F), 1: words_of(G), 2: words_of(H)}).registers[3])
-  assert all(same(x, meaning(*y)) for x, y in zip(found, zip(a, b, c)))
+  assert all(same(x, semantics(*y)) for x, y in zip(found, zip(a, b, c)))
 
 @pytest.mark.parametrize("smaller", (False, True))
 @pytest.mark.parametrize("keeps", (False, True))
@@ -49,29 +49,29 @@ def test_the_smaller_or_larger_one(smaller: bool, keeps: bool) -> None:
     assert same(result, expected), (x, y)
 
 @pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
-@pytest.mark.parametrize("line, meaning", [
+@pytest.mark.parametrize("line, semantics", [
   ("DADD R6, R0, -R2", lambda a, b, c: a - b),
   ("DMUL R6, R0, R2", lambda a, b, c: a * b),
   ("DFMA R6, R0, R2, R4", arithmetic.fused_float64),
   ("DFMA R6, -R0, 0.5, R4", lambda a, b, c: arithmetic.fused_float64(-a, 0.5, c)),
   ("FRND.F64.TRUNC R6, R0", lambda a, b, c: arithmetic.truncate_float(a)),
 ])
-def test_float64(line: str, meaning: Callable[[float, float, float], float], arch: str) -> None:
+def test_float64(line: str, semantics: Callable[[float, float, float], float], arch: str) -> None:
   given = {k + i: half for k, numbers in ((0, F), (2, G), (4, H)) for i, half in enumerate(pair(numbers))}
   warp = after([line], arch, registers=given)
-  assert all(same(x, meaning(*y)) for x, y in zip(doubles_of(longs_of(warp.registers[6], warp.registers[7])),
+  assert all(same(x, semantics(*y)) for x, y in zip(doubles_of(longs_of(warp.registers[6], warp.registers[7])),
                                                   zip(F, G, H)))
 
-@pytest.mark.parametrize("word, meaning", [("LT", lambda a, b: a < b), ("NEU", lambda a, b: a != b),
+@pytest.mark.parametrize("word, semantics", [("LT", lambda a, b: a < b), ("NEU", lambda a, b: a != b),
                                            ("NUM", lambda a, b: a == a and b == b),
                                            ("GEU", lambda a, b: not a < b), ("EQ", lambda a, b: a == b)])
-def test_comparisons(word: str, meaning: Callable[[float, float], bool]) -> None:
+def test_comparisons(word: str, semantics: Callable[[float, float], bool]) -> None:
   given = {0: words_of(F), 1: words_of(G),
            **{k + i: half for k, x in ((2, F), (4, G)) for i, half in enumerate(pair(x))}}
   warp = after([f"FSETP.{word}.AND P0, PT, R0, R1, PT", f"DSETP.{word}.AND P1, PT, R2, R4, PT"], registers=given)
   a, b = floats_of(words_of(F)), floats_of(words_of(G))
-  assert warp.predicates[0] == sum(1 << k for k, x in enumerate(zip(a, b)) if meaning(*x))
-  assert warp.predicates[1] == sum(1 << k for k, x in enumerate(zip(F, G)) if meaning(*x))
+  assert warp.predicates[0] == sum(1 << k for k, x in enumerate(zip(a, b)) if semantics(*x))
+  assert warp.predicates[1] == sum(1 << k for k, x in enumerate(zip(F, G)) if semantics(*x))
 
 def limited(x: float, low: int, high: int) -> int:
   return 0 if x != x else max(low, min(high, int(x))) if math.isfinite(x) else low if x < 0 else high
