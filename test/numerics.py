@@ -64,20 +64,22 @@ EXACT = {
   Ops.POW: "x**0, 1**y; C's special cases",
 }
 GPUS = """
-Kernels for AMD GPUs compute EXP2, EXP, LOG2, LOG, SQRT, RECIPROCAL and FDIV of float32 by the hardware's approximate units and what corrects those
-(`tinyhw/isa/amd/select/recipes.py`). They keep the same bars, but results are the unit's: they may differ in the last bit from other devices', and
-from one generation to the next. The error is the worst that can be if a unit is less than 1 ULP off, as the ISA guides have it; SQRT, RECIPROCAL and
-FDIV are correctly rounded whatever the unit gives. All else is the expressions above. Methods of section 2 are within 4 ULP there too, which
-`test/emulator/test_accuracy.py` tries with units as far off as they may be. Vector instructions of each, constants aside:
+Kernels for AMD GPUs compute EXP2, EXP, LOG2, LOG, SQRT, RECIPROCAL and FDIV of float32 by the hardware's approximate
+units, with corrections (`tinyhw/isa/amd/select/recipes.py`). They keep the same bars. The last bit may differ from other
+devices, and from one generation to the next. The table has the largest error if a unit is less than 1 ULP off, as the
+ISA guides say. SQRT, RECIPROCAL and FDIV are correctly rounded for every result of the unit. All other operations are
+the expressions above. Methods of section 2 are within 4 ULP there too; `test/emulator/test_accuracy.py` tests that with
+the largest errors of the units. Vector instructions of each, without constants:
 
 | | gfx1100 | gfx942 | float32 ULP |
 |---|---|---|---|
 """
 NVIDIA = """
-Kernels for NVIDIA GPUs compute SQRT, RECIPROCAL and FDIV of float32 by MUFU.RSQ and MUFU.RCP and what corrects those
-(`tinyhw/isa/sass/select/recipes.py`), correctly rounded for all operands; the special function unit's EX2, LG2, SIN and COS are off by more than the
-bars here allow, so all else is the expressions above, with their errors. Instructions of each, constants aside; a quotient out of the common range
-costs 17 more, one by a constant is 9, of an integer by a constant 3:
+Kernels for NVIDIA GPUs compute SQRT, RECIPROCAL and FDIV of float32 by MUFU.RSQ and MUFU.RCP, with corrections
+(`tinyhw/isa/sass/select/recipes.py`). They are correctly rounded for all operands. The special function unit's EX2, LG2,
+SIN and COS are off by more than the bars here allow. So all other operations are the expressions above, with their
+errors. Instructions of each, without constants. A quotient out of the common range costs 17 more, a quotient by a
+constant is 9, of an integer by a constant 3:
 
 | | sm_80 to sm_90 |
 |---|---|
@@ -89,13 +91,15 @@ Bounds that tests hold the expressions to are in `test/support/ulps.py`.
 
 ## 2. Methods made of these
 
-They compute in float32 at least, and round to narrower types once. With a star: in ULP of the larger operand, since a small result is a difference
-(gelu, logaddexp); silu and mish: where sigmoid(x) is subnormal, in units of x times the smallest normal number.
+They compute in float32 at least, and round to narrower types once. A star means: in ULP of the larger operand, since a
+small result is a difference (gelu, logaddexp). For silu and mish it means: where sigmoid(x) is subnormal, in units of x
+times the smallest normal number.
 
 """
 REST = """
-`x % y` and `fmod` are exact while x / y is below 2**71 (float64: 2**158), and exact or NaN beyond: exact for all is about 12 divisions an element
-(float64: 40), where three do. `x // y` is the exact quotient rounded down.
+`x % y` and `fmod` are exact while x / y is below 2**71 (float64: 2**158), and exact or NaN beyond. They take three
+divisions an element; exact results for all operands would take about 12 (float64: 40). `x // y` is the exact quotient
+rounded down.
 
 ## 3. Special values
 
@@ -142,24 +146,26 @@ ORDER = """
 max and min keep the type; `dtype=` names both the accumulator and the result. float16, bfloat16 and fp8 are rounded once, at the end. var, std and
 layernorm take the mean first, then squares of differences (two passes). Products of a matmul or convolution are added with one rounding (MULACC).
 
-Where a variable allows it, matrix units are used that are less exact:
+With these variables, less exact matrix units are used:
 
-- `ALLOW_TF32=1`: products of float32 on NVIDIA's GPUs. Factors are rounded to 10 bits of mantissa, to nearest, so a sum of products is off by
-  2**-10 of the sum of their absolute values at most, beside what float32 rounds. Sums are those of float32. A NaN whose first 10 bits of mantissa
+- `ALLOW_TF32=1`: products of float32 on NVIDIA's GPUs. Operands are rounded to 10 bits of mantissa, to nearest. So a sum of
+  products is off by 2**-10 of the sum of their absolute values at most, plus the rounding of float32. Sums are those of float32. A NaN whose first 10 bits of mantissa
   are zeros may become an infinity; no operation makes one.
-- `ALLOW_FP8_SUMS=1`: products of fp8, both factors of the same kind, on sm_89 and sm_90. Partial sums keep 13 bits of mantissa instead of 23, so each
-  32 steps may lose some 2**-13 of the largest of them. NVIDIA states no bound; DeepSeek measured 2 % for sums of 4096 products (arXiv 2412.19437,
-  section 3.5.2). Without it factors are converted to float16, and nothing is lost before float32 rounds.
+- `ALLOW_FP8_SUMS=1`: products of fp8, both operands of the same kind, on sm_89 and sm_90. Partial sums keep 13 bits of mantissa instead of 23, so each
+  32 steps may lose some 2**-13 of the largest of them. NVIDIA states no bound. DeepSeek measured 2 % for sums
+  of 4096 products (arXiv 2412.19437, section 3.5.2). Without the variable operands are converted to float16, and
+  nothing is lost before float32 rounds.
 
 The order in which a reduction adds is not defined, and differs between vector widths. It is a fixed function of shapes, types and the target:
 
 - the same bits in each run, with any number of threads, in a TinyJit's replay as in a plain call;
-- the same bits in each lane of a GPU that has a sum which several share: there it is a tree of halves of the lanes (docs/design/codegen.md);
+- the same bits in each lane of a GPU that shares a sum: there the order is a tree of halves of the lanes
+  (docs/design/codegen.md);
 - the same bits on CPU at the AVX2 level and CLANG. BEAM, NOOPT and other targets may choose other orders.
 
-A long sum of floats is done in blocks (`codegen/transform/blocks.py`), by several accumulators and in parts (`engine/schedule/split.py`): its
-error hardly grows with its length. Relative errors of sums of (k % 1000 + 1) / 10, or of 0.1 over and over, which is the worst, since all
-roundings go one way:
+A long sum of floats is done in blocks (`codegen/transform/blocks.py`), by several accumulators and in parts
+(`engine/schedule/split.py`). So its error hardly grows with its length. The table has relative errors of sums of
+(k % 1000 + 1) / 10, or of 0.1 over and over. The latter is the worst case, since all roundings go one way:
 
 | sum | relative error |
 |---|---|
@@ -167,8 +173,8 @@ roundings go one way:
 PROMOTION = """
 ## 7. Types of results
 
-What two types promote to (`tinyhw.dtype.least_upper_dtype`). Python numbers are weak: a bool or int takes the tensor's type, a float the tensor's if
-that is a float type, else the default float.
+The table has the promotion of two types (`tinyhw.dtype.least_upper_dtype`). Python numbers are weak: a bool or int takes
+the tensor's type, a float takes the tensor's if that is a float type, else the default float.
 
 """
 

@@ -250,7 +250,7 @@ def equal_extremes() -> None:
 STATEMENTS = {"Lazy.": lazy, "Gradients add up": gradients_add_up, "In-place writes": in_place_writes,
               "Equal extremes": equal_extremes,
               "Shared memory.": shared_memory, "Parameters.": parameters,
-              "Places in a Tensor": places_in_a_tensor, "Training mode": training_mode, "Types.": types,
+              "Indices in a Tensor": places_in_a_tensor, "Training mode": training_mode, "Types.": types,
               "Layouts": layouts}
 
 def test_each_statement_is_known() -> None: assert re.findall(r"^- \*\*(.*?)\*\*", PYTORCH, re.M) == list(STATEMENTS)
