@@ -32,17 +32,21 @@ HEAD = """# What numbers come out
 
 Made by `python3 test/numerics.py`, which measures; `test/test_numerics.py` does it again and compares.
 
-Errors are in units of the last place (ULP) of the correct result: 0 is exact, 0.5 is correctly rounded. Each number is the largest error over
-samples: {single} of float32, {double} of float64, all numbers of narrower types. Samples cover all exponents and signs, more of them around 1, and
-special values: zeros, subnormal numbers, infinities, NaN, the largest numbers, neighbours of 1. A wrong infinity, NaN or zero counts as an
-infinite error.
+Errors are in units of the last place (ULP) of the correct result: 0 is exact, 0.5 is correctly rounded. Each number is
+the largest error over
+samples: {single} of float32, {double} of float64, all numbers of narrower types. Samples cover all exponents and signs, more
+of them around 1, and
+special values: zeros, subnormal numbers, infinities, NaN, the largest numbers, neighbours of 1. A wrong infinity, NaN
+or zero counts as an infinite error.
 
 ## 1. Floating point operations
 
-`CPU` (AVX-512 and AVX2) and `CLANG` give the same bits: transcendental functions are expressions of correctly rounded operations
-(`tinyhw/codegen/math/transcendental.py`), not a library's. `PYTHON` calls Python's `math` and rounds that ({python} samples). Arguments may be of any
-size: sines of the largest numbers are as exact as those of small ones. Subnormal numbers come in and go out with their right values. Infinities, NaN
-and zeros follow IEEE 754 and C17, annex F. float16, bfloat16 and fp8 are computed in float32 and rounded once.
+`CPU` (AVX-512 and AVX2) and `CLANG` give the same bits: transcendental functions are expressions of correctly rounded
+operations (`tinyhw/codegen/math/transcendental.py`), not a library's. `PYTHON` calls Python's `math` and rounds that
+({python} samples). Arguments may be of any
+size: sines of the largest numbers are as exact as those of small ones. Subnormal numbers come in and go out with their
+right values. Infinities, NaN and zeros follow IEEE 754 and C17, annex F. float16, bfloat16 and fp8 are computed in
+float32 and rounded once.
 
 Bars: operations of IEEE 754 0.5; of float32 exp2 and log2 1, exp, log, sin, cos 2, tanh and erf 4; of float64 all 2.
 
@@ -51,8 +55,9 @@ TABLE = """| | float32 | float64 | float16 | bfloat16 | fp8e4m3 | fp8e5m2 | PYTH
 |---|---|---|---|---|---|---|---|---|
 """
 FUNCTIONS = """
-What they are made of: vector instructions of an AVX2 target, constants aside, and the error on a target without fused multiply-add, where MULACC is
-rounded twice. No device here is one (CLANG calls `fma` where the processor has no such instruction).
+What they are made of: vector instructions of an AVX2 target, constants aside, and the error on a target without fused
+multiply-add, where MULACC is rounded twice. No device here is one (CLANG calls `fma` where the processor has no such
+instruction).
 
 | | instructions, float32 | float64 | unfused ULP, float32 | float64 | always exact |
 |---|---|---|---|---|---|
@@ -65,19 +70,19 @@ EXACT = {
 }
 GPUS = """
 Kernels for AMD GPUs compute EXP2, EXP, LOG2, LOG, SQRT, RECIPROCAL and FDIV of float32 by the hardware's approximate
-units, with corrections (`tinyhw/isa/amd/select/recipes.py`). They keep the same bars. The last bit may differ from other
-devices, and from one generation to the next. The table has the largest error if a unit is less than 1 ULP off, as the
-ISA guides say. SQRT, RECIPROCAL and FDIV are correctly rounded for every result of the unit. All other operations are
-the expressions above. Methods of section 2 are within 4 ULP there too; `test/emulator/test_accuracy.py` tests that with
-the largest errors of the units. Vector instructions of each, without constants:
+units, with corrections (`tinyhw/isa/amd/select/recipes.py`). They keep the same bars. The last bit may differ from
+other devices, and from one generation to the next. The table has the largest error if a unit is less than 1 ULP off, as
+the ISA guides say. SQRT, RECIPROCAL and FDIV are correctly rounded for every result of the unit. All other operations
+are the expressions above. Methods of section 2 are within 4 ULP there too; `test/emulator/test_accuracy.py` tests that
+with the largest errors of the units. Vector instructions of each, without constants:
 
 | | gfx1100 | gfx942 | float32 ULP |
 |---|---|---|---|
 """
 NVIDIA = """
 Kernels for NVIDIA GPUs compute SQRT, RECIPROCAL and FDIV of float32 by MUFU.RSQ and MUFU.RCP, with corrections
-(`tinyhw/isa/sass/select/recipes.py`). They are correctly rounded for all operands. The special function unit's EX2, LG2,
-SIN and COS are off by more than the bars here allow. So all other operations are the expressions above, with their
+(`tinyhw/isa/sass/select/recipes.py`). They are correctly rounded for all operands. The special function unit's EX2,
+LG2, SIN and COS are off by more than the bars here allow. So all other operations are the expressions above, with their
 errors. Instructions of each, without constants. A quotient out of the common range costs 17 more, a quotient by a
 constant is 9, of an integer by a constant 3:
 
@@ -86,7 +91,8 @@ constant is 9, of an integer by a constant 3:
 """
 EXACTLY = (Ops.SQRT, Ops.RECIPROCAL, Ops.FDIV)
 METHODS = """
-Once, by hand, with all 2**32 float32 numbers: {swept}.
+Once, by hand, with all 2**32 float32 numbers:
+{swept}.
 Bounds that tests hold the expressions to are in `test/support/ulps.py`.
 
 ## 2. Methods made of these
@@ -103,30 +109,36 @@ rounded down.
 
 ## 3. Special values
 
-- NaN in, NaN out: relu, clamp, maximum, minimum, max, min, max_pool2d, cummax and all others that compute; argmax and argmin give the place of the
-  first NaN; sort and topk take NaN as the largest. `x ** 0` and `1 ** x` are 1 for NaN too. Comparisons with NaN are false, except `!=`.
+- NaN in, NaN out: relu, clamp, maximum, minimum, max, min, max_pool2d, cummax and all others that compute; argmax and
+  argmin give the place of the first NaN; sort and topk take NaN as the largest. `x ** 0` and `1 ** x` are 1 for NaN
+  too. Comparisons with NaN are false, except `!=`.
 - A sum of several numbers starts at 0.0, so that of negative zeros is 0.0; the sum of one number is that number.
-- Zeros keep their signs as in C; of two equal operands maximum and minimum give the first (-0.0 equals 0.0). sign(±0.0) is 0.0. round is to even.
-- max, min, argmax, argmin of no elements raise ShapeError; sum is 0, prod 1, mean and var NaN, logsumexp -inf, all True, any False.
-- logsumexp, softmax, logsigmoid, softplus, logaddexp and cross_entropy do not overflow, and take -inf: softmax([-inf, 0]) is [0, 1]. Where all is
-  -inf, or something is inf, softmax is NaN.
-- var divides by the count less `correction`, at least 0: of one element NaN. argmax takes the first of equals, cummax the last.
+- Zeros keep their signs as in C; of two equal operands maximum and minimum give the first (-0.0 equals 0.0). sign(±0.0)
+  is 0.0. round is to even.
+- max, min, argmax, argmin of no elements raise ShapeError; sum is 0, prod 1, mean and var NaN, logsumexp -inf, all
+  True, any False.
+- logsumexp, softmax, logsigmoid, softplus, logaddexp and cross_entropy do not overflow, and take -inf: softmax([-inf,
+  0]) is [0, 1]. Where all is -inf, or something is inf, softmax is NaN.
+- var divides by the count less `correction`, at least 0: of one element NaN. argmax takes the first of equals, cummax
+  the last.
 
 ## 4. Integers
 
 - Sums, products and shifts wrap. abs and neg of the smallest number are itself; neg of an unsigned number wraps.
-- `//` rounds down and `%` has the sign of the divisor, as in Python; `div(rounding_mode="trunc")` and `fmod` are C's. A divisor of 0 gives 0 (trunc,
-  too; fmod gives the dividend).
+- `//` rounds down and `%` has the sign of the divisor, as in Python; `div(rounding_mode="trunc")` and `fmod` are C's. A
+  divisor of 0 gives 0 (trunc, too; fmod gives the dividend).
 - A shift by the width and more gives 0, or -1 for `>>` of a negative number. A shift by a negative number too.
-- `/` gives the default float. Powers wrap; a negative exponent gives 0, unless the base is 1 or -1; as a Python int it is refused.
+- `/` gives the default float. Powers wrap; a negative exponent gives 0, unless the base is 1 or -1; as a Python int it
+  is refused.
 - bool: `+` is or, `*` is and, `-` is refused; sums count.
 
 ## 5. Casts
 
-- Float to integer rounds to zero: by way of int32 for types of up to 32 bits except uint32, of int64 for uint32 and int64, then wrapping. NaN and
-  what that way cannot hold become its smallest number: so -1.0 is 255 as uint8, 3e9 is -2**31 as int32, 1e10 is 0 as int8.
-- Integer to float, and float to a narrower float, round to nearest, ties to even; overflow gives infinity, or NaN in a type without it (fp8e4m3, fnuz
-  types): no type saturates. float64 is rounded once to any type.
+- Float to integer rounds to zero: by way of int32 for types of up to 32 bits except uint32, of int64 for uint32 and
+  int64, then wrapping. NaN and what that way cannot hold become its smallest number: so -1.0 is 255 as uint8, 3e9 is
+  -2**31 as int32, 1e10 is 0 as int8.
+- Integer to float, and float to a narrower float, round to nearest, ties to even; overflow gives infinity, or NaN in a
+  type without it (fp8e4m3, fnuz types): no type saturates. float64 is rounded once to any type.
 - To bool: whether it differs from 0 (NaN does).
 
 | | largest | smallest | infinity | -0.0 |
@@ -135,28 +147,30 @@ rounded down.
 REDUCTIONS = """
 ## 6. Sums
 
-What adds or multiplies up the elements of one tensor widens integers to 32 bits. A product of tensors has the type that its operands promote to:
-integers wrap, and of bools it says whether any product is true. So does `einsum`, also of one tensor. For wider results: `dtype=`, or a cast of an
-operand.
+What adds or multiplies up the elements of one tensor widens integers to 32 bits. A product of tensors has the type that
+its operands promote to: integers wrap, and of bools it says whether any product is true. So does `einsum`, also of one
+tensor. For wider results: `dtype=`, or a cast of an operand.
 
 | of | accumulates in | sum, prod, cumsum, cumprod | matmul, dot, linear, einsum, conv2d | mean, var, std, softmax, layernorm |
 |---|---|---|---|---|
 """
 ORDER = """
-max and min keep the type; `dtype=` names both the accumulator and the result. float16, bfloat16 and fp8 are rounded once, at the end. var, std and
-layernorm take the mean first, then squares of differences (two passes). Products of a matmul or convolution are added with one rounding (MULACC).
+max and min keep the type; `dtype=` names both the accumulator and the result. float16, bfloat16 and fp8 are rounded
+once, at the end. var, std and layernorm take the mean first, then squares of differences (two passes). Products of a
+matmul or convolution are added with one rounding (MULACC).
 
 With these variables, less exact matrix units are used:
 
-- `ALLOW_TF32=1`: products of float32 on NVIDIA's GPUs. Operands are rounded to 10 bits of mantissa, to nearest. So a sum of
-  products is off by 2**-10 of the sum of their absolute values at most, plus the rounding of float32. Sums are those of float32. A NaN whose first 10 bits of mantissa
-  are zeros may become an infinity; no operation makes one.
-- `ALLOW_FP8_SUMS=1`: products of fp8, both operands of the same kind, on sm_89 and sm_90. Partial sums keep 13 bits of mantissa instead of 23, so each
-  32 steps may lose some 2**-13 of the largest of them. NVIDIA states no bound. DeepSeek measured 2 % for sums
-  of 4096 products (arXiv 2412.19437, section 3.5.2). Without the variable operands are converted to float16, and
-  nothing is lost before float32 rounds.
+- `ALLOW_TF32=1`: products of float32 on NVIDIA's GPUs. Operands are rounded to 10 bits of mantissa, to nearest. So a
+  sum of products is off by 2**-10 of the sum of their absolute values at most, plus the rounding of float32. Sums are
+  those of float32. A NaN whose first 10 bits of mantissa are zeros may become an infinity; no operation makes one.
+- `ALLOW_FP8_SUMS=1`: products of fp8, both operands of the same kind, on sm_89 and sm_90. Partial sums keep 13 bits of
+  mantissa instead of 23, so each 32 steps may lose some 2**-13 of the largest of them. NVIDIA states no bound. DeepSeek
+  measured 2 % for sums of 4096 products (arXiv 2412.19437, section 3.5.2). Without the variable operands are converted
+  to float16, and nothing is lost before float32 rounds.
 
-The order in which a reduction adds is not defined, and differs between vector widths. It is a fixed function of shapes, types and the target:
+The order in which a reduction adds is not defined, and differs between vector widths. It is a fixed function of shapes,
+types and the target:
 
 - the same bits in each run, with any number of threads, in a TinyJit's replay as in a plain call;
 - the same bits in each lane of a GPU that shares a sum: there the order is a tree of halves of the lanes
@@ -173,8 +187,8 @@ A long sum of floats is done in blocks (`codegen/transform/blocks.py`), by sever
 PROMOTION = """
 ## 7. Types of results
 
-The table has the promotion of two types (`tinyhw.dtype.least_upper_dtype`). Python numbers are weak: a bool or int takes
-the tensor's type, a float takes the tensor's if that is a float type, else the default float.
+The table has the promotion of two types (`tinyhw.dtype.least_upper_dtype`). Python numbers are weak: a bool or int
+takes the tensor's type, a float takes the tensor's if that is a float type, else the default float.
 
 """
 
