@@ -23,8 +23,7 @@ def tensor(*values: float) -> Tensor: return Tensor([float(v) for v in values], 
 def empty(*shape: int) -> Tensor: return Tensor.empty(*shape, device=DEVICE)
 
 def test_kernels_have_the_lines_of_the_run() -> None:
-  """Equal graphs have one schedule, and get the lines of the current run. A kernel of several nodes has the line of its
-  result."""
+  """Equal graphs have one schedule with the lines of the current run; a merged kernel has the line of its result."""
   def lines(*tensors: Tensor) -> list[str]:
     kernels = schedule(canonicalize([t.uop for t in tensors])).kernels
     return ["?" if k.line is None else f"{k.line[1] - first}" for k in kernels]
