@@ -96,7 +96,7 @@ def test_pydoc_lists_the_package_and_ends(tmp_path):
   contents = page.partition("PACKAGE CONTENTS")[2].partition("\n\n")[0].replace(" (package)", "").split()
   assert {"drivers", "autogen", "nn", "tensor"} <= {*contents} and not {"tinyhw", "setup", "examples"} & {*contents}
   assert "find_spec" not in page
-  assert "class Compiled" in run_in(tmp_path, "-m", "pydoc", "tinyhw.device")
+  assert "class Compiled" in run_in(tmp_path, "-m", "pydoc", "tinyhw.device_interface")
   assert "tinyhw.drivers.cpu" in run_in(tmp_path, "-m", "pydoc", "tinyhw.drivers.cpu")
 
 @pytest.mark.parametrize("inside", [True, False], ids=["installed", "a clone's"])

@@ -37,7 +37,7 @@ from tinyhw.uop.ops import UOp
 
 R = TypeVar("R")
 
-class Function(Generic[R]):
+class DecoratedFunction(Generic[R]):
   """The wrapper that `function` makes of a function."""
   def __init__(self, fxn: Callable[..., R], precompile: bool, precompile_backward: bool, allow_implicit: bool,
                grad_fxn: Callable[..., Any] | None):
@@ -175,7 +175,7 @@ def function(fxn: Callable[..., R] | None = None, *, precompile: bool = False, p
   if fxn is None:
     return lambda wrapped: function(wrapped, precompile=precompile, precompile_backward=precompile_backward,
                                     allow_implicit=allow_implicit, grad_fxn=grad_fxn)
-  return Function(fxn, precompile, precompile_backward, allow_implicit, grad_fxn)
+  return DecoratedFunction(fxn, precompile, precompile_backward, allow_implicit, grad_fxn)
 
 class _Module(ModuleType):
   """This module, callable as its function: `from tinyhw import function` finds either."""

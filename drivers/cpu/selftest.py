@@ -8,13 +8,13 @@ from tinyhw.config import ARCH
 from tinyhw.device import Device, runtime
 from tinyhw.drivers.cpu import CPUDevice, choose_arch, processor
 from tinyhw.drivers.cpu.memory import CodeArena
-from tinyhw.selftest.frame import Absent, Session, Step, Tools, Wrong
+from tinyhw.selftest.frame import Absent, Session, Probe, Tools, Wrong
 
 MAPS = "/proc/self/maps"
 ROUNDS = 20  # how often the threads are started and stopped
 
 class CPUSession(Session):
-  def first(self) -> Sequence[Step]: return STEPS
+  def first(self) -> Sequence[Probe]: return STEPS
 
 def begin(name: str, tools: Tools) -> CPUSession: return CPUSession(name, tools)
 
@@ -66,14 +66,14 @@ def threads(s: CPUSession) -> str:
   return f"{ring.threads - 1} beside the caller, started and ended {ROUNDS} times"
 
 STEPS = (
-  Step("processor", "is it one that code can be made for", "ARCH; a virtual machine that hides AVX2; DEV=CLANG and "
+  Probe("processor", "is it one that code can be made for", "ARCH; a virtual machine that hides AVX2; DEV=CLANG and "
        "DEV=PYTHON do without", which,
        basic=True),
-  Step("code pages", "may this process make code and run it", "security settings that forbid it: SELinux (execmem), a "
+  Probe("code pages", "may this process make code and run it", "security settings that forbid it: SELinux (execmem), a "
        "hardened kernel, a sandbox",
        pages, basic=True),
-  Step("opens", "does the device open as programs open it", "`python3 -m tinyhw doctor` says why it does not", opens,
+  Probe("opens", "does the device open as programs open it", "`python3 -m tinyhw doctor` says why it does not", opens,
        basic=True),
-  Step("threads", "do the worker threads start and end", "the limit on processes (ulimit -u, pids of a container); "
+  Probe("threads", "do the worker threads start and end", "the limit on processes (ulimit -u, pids of a container); "
        "THREADS=1 does without", threads),
 )

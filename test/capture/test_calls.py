@@ -4,13 +4,13 @@ from collections import Counter
 from typing import Any
 
 from tinyhw import Tensor, Variable
-from tinyhw.capture.calls import Kind, Ran, comparable, data_of, kind_of_call, shape_of
+from tinyhw.capture.calls import CallSignature, Ran, comparable, data_of, kind_of_call, shape_of
 from tinyhw.capture.structure import collect
 from tinyhw.dtype import dtypes
 from tinyhw.uop.decide import Decisions, noting
 from tinyhw.uop.ops import UOp
 
-def kind(*args: Any) -> Kind: return kind_of_call(collect(args, {}))
+def kind(*args: Any) -> CallSignature: return kind_of_call(collect(args, {}))
 
 def kernel(number: float, more: bool = False) -> UOp:
   made = UOp.const(dtypes.float, number) + UOp.variable("v", 0, 9).cast(dtypes.float)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tinyhw import Tensor, TinyJit
-from tinyhw.capture.names import Named, by_name, is_named, place_of, resolved
+from tinyhw.capture.names import NamedFunction, by_name, is_named, place_of, resolved
 from tinyhw.errors import JitError
 
 def double(x: Any) -> Any: return x * 2
@@ -27,21 +27,23 @@ def test_names_stand_for_what_modules_have() -> None:
   with pytest.raises(ImportError): by_name("no.such.module", "x")
 
 def test_a_function_is_found_when_it_is_to_run() -> None:
-  named = Named(*place_of(double), True, False)
+  named = NamedFunction(*place_of(double), True, False)
   assert named(4) == 8 and named.found() is double and resolved(named) is double and resolved(double) is double
-  assert Named(*place_of(Holder.triple), True, False)(2) == 6 and Named(*place_of(decorated.fxn), True,
+  assert NamedFunction(*place_of(Holder.triple), True, False)(2) == 6 and NamedFunction(*place_of(decorated.fxn), True,
                                                                         False).found() is decorated.fxn
-  again = pickle.loads(pickle.dumps(Named(*place_of(double), True, True)))
+  again = pickle.loads(pickle.dumps(NamedFunction(*place_of(double), True, True)))
   assert (again.__module__, again.__qualname__, again.known, again.stateful) == (*place_of(double), True, True)
 
 def test_what_it_does_not_do() -> None:
   with pytest.raises(JitError, match="double of a TinyJit from a pickle would have to run, and does not know the "
                      "storage"):
-    Named(*place_of(double), True, True)(4)
-  assert resolved(Named(*place_of(double), True, True)) is double, "nothing is in its way once the capture is forgotten"
-  gone, lambdas = Named("no.such.module", "double", True, True), Named(*place_of(lambda x: x), False, True)
+    NamedFunction(*place_of(double), True, True)(4)
+  found = resolved(NamedFunction(*place_of(double), True, True))
+  assert found is double, "nothing is in its way once the capture is forgotten"
+  gone = NamedFunction("no.such.module", "double", True, True)
+  lambdas = NamedFunction(*place_of(lambda x: x), False, True)
   for named, why in ((gone, "module no.such.module has none of that name here"),
                      (lambdas, "has no name by which it could be found")):
     found = resolved(named)
-    assert isinstance(found, Named) and not found.stateful
+    assert isinstance(found, NamedFunction) and not found.stateful
     with pytest.raises(JitError, match=why): found(4)

@@ -142,9 +142,9 @@ def test_what_the_function_does_to_numbers_is_refused() -> None:
   with pytest.raises(JitError, match="the function changes self.step, which replays would not do; do that outside"):
     jit(tensor(1))
 
-# ***** Tensors of the surroundings that have no storage *****
+# ***** live-in Tensors without storage *****
 
-def test_lazy_tensors_of_the_surroundings() -> None:
+def test_lazy_tensors_that_are_live_in() -> None:
   w = tensor(1)
   lazy, constant = w * 2, Tensor(3.0)
   jit: Any = TinyJit(lambda x: x + lazy + constant)

@@ -9,7 +9,7 @@ import pytest
 
 from tinyhw.errors import ArgumentError, DeviceError
 from tinyhw.selftest import command, frame
-from tinyhw.selftest.frame import Session, Step, Tools, Wrong
+from tinyhw.selftest.frame import Session, Probe, Tools, Wrong
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,8 +50,8 @@ def test_names() -> None:
 
 def test_the_first_failure_is_explained() -> None:
   def wrong(session: Session) -> str: raise Wrong("2 bytes differ\n  queue 7")
-  steps = [Step("a", "", "", lambda session: "fine"), Step("b", "is b right", "the cable", wrong),
-           Step("c", "is c right", "the plug", wrong)]
+  steps = [Probe("a", "", "", lambda session: "fine"), Probe("b", "is b right", "the cable", wrong),
+           Probe("c", "is c right", "the plug", wrong)]
   results = list(frame.run(Session("CPU", Tools(command.assemble)), steps))
   assert command.summary(results) == ('1 ok, 2 FAILED\n\nThe first step that failed is "b": is b right?\n  it found: '
                                       '2 bytes differ\n'

@@ -5,34 +5,34 @@ import pytest
 
 from tinyhw.errors import DeviceError
 from tinyhw.selftest import frame
-from tinyhw.selftest.frame import ABSENT, FAILED, NOT_RUN, OK, Absent, Session, Step, Tools, Wrong
+from tinyhw.selftest.frame import ABSENT, FAILED, NOT_RUN, OK, Absent, Session, Probe, Tools, Wrong
 
 class Recovering(Session):
   recovered = 0
   def recover(self) -> None: self.recovered += 1
 
-def raising(error: BaseException) -> Step:
+def raising(error: BaseException) -> Probe:
   def run(session: Session) -> str: raise error
-  return Step(type(error).__name__, "does it", "look there", run)
+  return Probe(type(error).__name__, "does it", "look there", run)
 
 def good(session: Session) -> str: return f"of {session.name}"
 
-def outcomes(*steps: Step) -> tuple[list[tuple[str, str]], int]:
+def outcomes(*steps: Probe) -> tuple[list[tuple[str, str]], int]:
   session = Recovering("CPU", Tools(lambda text, arch: b""))
   return [(r.outcome, r.words) for r in frame.run(session, steps)], session.recovered
 
 def test_steps_go_on_after_one_that_failed() -> None:
-  found, recovered = outcomes(raising(Wrong("bits differ")), Step("good", "", "", good), raising(Absent("one card")),
+  found, recovered = outcomes(raising(Wrong("bits differ")), Probe("good", "", "", good), raising(Absent("one card")),
                               raising(DeviceError("gone")))
   assert found == [(FAILED, "bits differ"), (OK, "of CPU"), (ABSENT, "one card"), (FAILED, "gone")] and recovered == 2
 
 def test_nothing_runs_behind_a_basic_step_that_failed() -> None:
-  found, recovered = outcomes(raising(Wrong("dead"))._replace(basic=True), Step("good", "", "", good),
+  found, recovered = outcomes(raising(Wrong("dead"))._replace(basic=True), Probe("good", "", "", good),
                               raising(Absent("")))
   assert found == [(FAILED, "dead"), (NOT_RUN, 'it needs "Wrong"'), (NOT_RUN, 'it needs "Wrong"')] and recovered == 1
 
 def test_a_basic_step_that_is_absent_stops_nothing() -> None:
-  assert outcomes(raising(Absent("none"))._replace(basic=True), Step("good", "", "", good))[0][1][0] == OK
+  assert outcomes(raising(Absent("none"))._replace(basic=True), Probe("good", "", "", good))[0][1][0] == OK
 
 def test_an_error_of_python_is_told_with_its_place() -> None:
   (outcome, words), = outcomes(raising(KeyError("x")))[0]

@@ -8,7 +8,7 @@ from tinyhw.selftest import frame, tensors
 from tinyhw.selftest.frame import FAILED, OK, Session, Tools, Wrong
 from tinyhw.tensor import Tensor
 
-def run(name: str, device: str = "CPU") -> frame.Result:
+def run(name: str, device: str = "CPU") -> frame.ProbeResult:
   session = Session(device, Tools(lambda text, arch: b""))
   result, = frame.run(session, [step for step in tensors.STEPS if step.name == name])
   return result

@@ -14,16 +14,16 @@ from tinyhw.engine.schedule import schedule as scheduling
 from tinyhw.helpers import profile_marker
 from tinyhw.tensor import Tensor
 from tinyhw.viz.archive import Archive
-from tinyhw.viz.record import Recorder
+from tinyhw.viz.record import RunRecorder
 
 @contextlib.contextmanager
-def recording(**variables: int) -> Iterator[Recorder]:
+def recording(**variables: int) -> Iterator[RunRecorder]:
   """A recorder of its own, and no kernel or schedule known from before. variables: VIZ=1 and PROFILE=1 unless others
   are given.
 
   Fails if the recorder did: its faults, which never reach a program, are set back to 0 by a test that expects them.
   """
-  before, dropped, recorder = trace.events[:], trace.dropped, Recorder()
+  before, dropped, recorder = trace.events[:], trace.dropped, RunRecorder()
   caches = [(cache, dict(cache)) for cache in (*(device.kernels for device in Device._opened.values()),
                                                scheduling._schedules)]
   for cache, _ in caches: cache.clear()

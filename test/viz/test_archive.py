@@ -12,10 +12,10 @@ from tinyhw.config import CACHEDIR, Context
 from tinyhw.errors import FileFormatError, MissingFileError
 from tinyhw.files import budget
 from tinyhw.viz import archive
-from tinyhw.viz.archive import VERSION, Archive, Writer, latest, new_path
+from tinyhw.viz.archive import VERSION, Archive, ArchiveWriter, latest, new_path
 
 def write(path: Path, **members: object) -> str:
-  writer = Writer()
+  writer = ArchiveWriter()
   for name, value in {"index": {"version": VERSION}, **members}.items(): writer.add(name.replace("_", "/"), value)
   writer.close(str(path))
   return str(path)
@@ -34,7 +34,7 @@ def test_members_of_other_names_are_not_there(tmp_path: Path) -> None:
 
 def test_a_full_archive_takes_what_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(archive, "MOST_BYTES", 1000)
-  writer = Writer()
+  writer = ArchiveWriter()
   assert (writer.add("kernel/0", "x") and not writer.add("kernel/1", os.urandom(5000).hex())
           and writer.add("index", {"version": VERSION}, always=True))
   writer.close(str(tmp_path / "a.zip"))

@@ -11,7 +11,7 @@ import pytest
 import recordings
 from browser import Browser
 
-from tinyhw.viz.archive import VERSION, Archive, Writer
+from tinyhw.viz.archive import VERSION, Archive, ArchiveWriter
 from tinyhw.viz.server import Server
 
 pytestmark = pytest.mark.skipif(browser.CHROMIUM is None or browser.DRIVER is None,
@@ -190,7 +190,7 @@ def hostile(value: Any) -> Any:
 
 def test_what_a_recording_says_is_text(page: Page, window: Browser, tmp_path: Path) -> None:
   """Names of kernels, files, variables, rules, devices: markup in them is shown, not interpreted."""
-  writer, archive = Writer(), page.server.archive
+  writer, archive = ArchiveWriter(), page.server.archive
   for name in sorted(archive.names):
     writer.add(name.removesuffix(".json"), hostile(recordings.read(archive, name.removesuffix(".json"))))
   writer.close(str(tmp_path / "evil.zip"))
@@ -209,7 +209,7 @@ def test_what_a_recording_says_is_text(page: Page, window: Browser, tmp_path: Pa
   finally: found.close()
 
 def test_broken_recordings_are_told(window: Browser, tmp_path: Path) -> None:
-  writer = Writer()
+  writer = ArchiveWriter()
   writer.add("index", {"version": VERSION, "program": "p", "arguments": [], "started": "", "python": "", "kernels": [],
                        "schedules": [
     {"name": "s", "kernels": [], "compile_ns": 0, "kept": True}]})
@@ -229,7 +229,7 @@ def test_thousands_of_nodes(window: Browser, tmp_path: Path) -> None:
   rows += [["ADD", "float32", [max(0, n - 50), max(0, n - 50 - n * n % 13)], "", -1, "(4)"] for n in range(1, 5000)]
   rows += [["SINK", "void", list(range(4950, 5000)), "", -1, ""]]
   step = {"name": "graph", "because": "", "ns": 1, "rewrites": [], "more": 0, "roots": [5000]}
-  writer = Writer()
+  writer = ArchiveWriter()
   writer.add("index", {"version": VERSION, "program": "p", "arguments": [], "started": "", "python": "", "kernels": [],
                        "schedules": [
     {"name": "s", "kernels": [], "compile_ns": 0, "kept": True}]})

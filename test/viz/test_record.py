@@ -252,12 +252,12 @@ def test_a_kernel_that_fails_is_kept_as_far_as_it_came(monkeypatch: pytest.Monke
 def test_what_a_program_calls_is_guarded() -> None:
   told = inspect.getsource(trace).partition("class Recorder(Protocol)")[2].partition("\n\n")[0]
   names = re.findall(r"def (\w+)\(self", told)
-  assert (len(names) >= 12 and [name for name in names if not hasattr(getattr(record.Recorder, name), "__wrapped__")]
+  assert (len(names) >= 12 and [name for name in names if not hasattr(getattr(record.RunRecorder, name), "__wrapped__")]
           == ["times"])
 
-@pytest.mark.parametrize("broken", ["expressions", "kernel_name", "pseudo_code", "number", "kind_of", "Table.add",
-                                    "Rules.number", "Recorder._number",
-                                    "archive.Writer.add"])
+@pytest.mark.parametrize("broken", ["expressions", "kernel_name", "pseudo_code", "number", "kind_of", "NodeTable.add",
+                                    "Rules.number", "RunRecorder._number",
+                                    "archive.ArchiveWriter.add"])
 def test_a_fault_of_the_recorder_does_not_reach_the_program(broken: str, monkeypatch: pytest.MonkeyPatch,
                                                             tmp_path: Path,
                                                             capsys: pytest.CaptureFixture[str]) -> None:
@@ -280,8 +280,8 @@ def test_a_fault_of_the_recorder_does_not_reach_the_program(broken: str, monkeyp
   assert kernels[-1]["name"] == "E_17" and kernels[-1]["runs"] == 1 and capsys.readouterr().err == ""
 
 def test_a_fault_while_files_are_written_is_told(tmp_path: Path) -> None:
-  program = ("from tinyhw.viz import archive\ndef fail(*_): raise KeyError('broken')\narchive.Writer.close = fail\n"
-             + PROGRAM)
+  program = ("from tinyhw.viz import archive\ndef fail(*_): raise KeyError('broken')\n"
+             "archive.ArchiveWriter.close = fail\n" + PROGRAM)
   done = run(program, VIZ="1", VIZ_FILE=str(tmp_path / "a.zip"))
   assert done.returncode == 0 and done.stdout == "[2.0, 4.0, 6.0]\n" and done.stderr.count("\n") == 1, done.stderr
   assert "KeyError: 'broken' (<string>:2 fail); a file may be missing" in done.stderr

@@ -14,12 +14,12 @@ import pytest
 from tinyhw.errors import ConfigError
 from tinyhw.http import server as http_server
 from tinyhw.viz import server as serving
-from tinyhw.viz.archive import VERSION, Archive, Writer
+from tinyhw.viz.archive import VERSION, Archive, ArchiveWriter
 from tinyhw.viz.server import Server
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-  writer = Writer()
+  writer = ArchiveWriter()
   writer.add("index", {"version": VERSION, "kernels": ["<script>"]})
   writer.add("kernel/0", {"name": "k"})
   writer.close(str(tmp_path / "a.zip"))

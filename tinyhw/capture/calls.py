@@ -21,22 +21,22 @@ Data = tuple[int, str, int]     # elements, type and hash of data that was copie
 
 def data_of(storage: Storage, content: bytes) -> Data: return storage.size, str(storage.dtype), hash(content)
 
-class Kind(NamedTuple):
+class CallSignature(NamedTuple):
   """The arguments of a call without the values of Variables: the views of its Tensors, and the other arguments."""
   looks: tuple[Any, ...]
   rest: tuple[Rest, ...]
 
-  def is_like(self, other: Kind) -> bool: return self.looks == other.looks and same_rest(self.rest, other.rest)
+  def is_like(self, other: CallSignature) -> bool: return self.looks == other.looks and same_rest(self.rest, other.rest)
 
-def kind_of_call(given: Arguments) -> Kind:
+def kind_of_call(given: Arguments) -> CallSignature:
   """Return the Kind of a call. Call it before the function runs, which may write to its arguments."""
   _, tensors, _, rest = given
-  return Kind(tuple([look_of(t.uop) for t in tensors]), rest)
+  return CallSignature(tuple([look_of(t.uop) for t in tensors]), rest)
 
 class Ran(NamedTuple):
   """A call that ran: its arguments, the decisions by values of Variables, the data copied from the host, and its
   kernels."""
-  kind: Kind
+  kind: CallSignature
   decisions: Decisions
   data: Counter[Data]
   kernels: list[UOp]
@@ -58,7 +58,7 @@ class Ran(NamedTuple):
               "pass the number as an argument, or keep it in a Tensor")
     return None
 
-def comparable(before: Sequence[Ran], kind: Kind, values: dict[str, int]) -> Ran | None:
+def comparable(before: Sequence[Ran], kind: CallSignature, values: dict[str, int]) -> Ran | None:
   """Return the last call with arguments of this kind whose decisions hold for these values of Variables."""
   return next((ran for ran in reversed(before) if ran.kind.is_like(kind) and ran.decisions.hold(values)), None)
 

@@ -17,12 +17,12 @@ from collections import Counter
 from typing import Any, Generic, ParamSpec, TypeVar
 from collections.abc import Callable
 
-from tinyhw.capture.calls import Kind, Ran, comparable, data_of, kind_of_call
+from tinyhw.capture.calls import CallSignature, Ran, comparable, data_of, kind_of_call
 from tinyhw.capture.gradients import AGAIN, carries_gradient, refuse_gradient, separate_gradients
-from tinyhw.capture.names import Named, by_name, is_named, place_of, resolved
+from tinyhw.capture.names import NamedFunction, by_name, is_named, place_of, resolved
 from tinyhw.capture.replay import Captured, check_result
 from tinyhw.capture.structure import Arguments, Rest, collect, difference, same_rest, tensors_in
-from tinyhw.capture.surroundings import Surroundings, Watcher
+from tinyhw.capture.guards import Guards, CallTracer
 from tinyhw.capture.views import base_buffer, binds_in, same_view
 from tinyhw.config import JIT, TRAINING, FirstUse
 from tinyhw.device import Device
@@ -72,7 +72,7 @@ class TinyJit(Generic[P, R]):
   >>> [double(Tensor([k])).tolist() for k in range(4)]
   [[0], [2], [4], [6]]
   """
-  __slots__ = ("fxn", "cnt", "captured", "lock", "rest", "modes", "surroundings", "shared", "names", "leaves_training",
+  __slots__ = ("fxn", "cnt", "captured", "lock", "rest", "modes", "guards", "shared", "names", "leaves_training",
                "_bound", "_ran", "_of",
                "_others", "__weakref__")
 
@@ -103,7 +103,7 @@ class TinyJit(Generic[P, R]):
     self.modes: tuple[Any, ...] = ()
     self.names: tuple[str, ...] = ()
     self.leaves_training: int | None = None   # Tensor.training, if the function sets it before reading it
-    self.surroundings = Surroundings()
+    self.guards = Guards()
     # Inputs whose buffer is also that of a Tensor that the function reads by itself.
     self.shared: list[int] = []
     self._ran: list[Ran] = []                 # calls that ran the function and were not captured
@@ -144,7 +144,7 @@ class TinyJit(Generic[P, R]):
     """
     # as methods do
     if self._bound and isinstance(self.fxn, types.MethodType): return getattr, (self.fxn.__self__, self.fxn.__name__)
-    if self.captured is not None and isinstance(self.fxn, (types.FunctionType, staticmethod, Named)):
+    if self.captured is not None and isinstance(self.fxn, (types.FunctionType, staticmethod, NamedFunction)):
       from tinyhw.capture.pickle import restored, saved  # hidden: few programs pickle one
       return restored, (saved(self),)
     place = place_of(self.fxn)
@@ -152,10 +152,10 @@ class TinyJit(Generic[P, R]):
 
   def __copy__(self) -> Any:
     if self._bound: return self
-    return self.__deepcopy__({}) if isinstance(self.fxn, Named) else TinyJit(self.fxn)
+    return self.__deepcopy__({}) if isinstance(self.fxn, NamedFunction) else TinyJit(self.fxn)
 
   def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-    if isinstance(self.fxn, Named):    # there is no function to capture again
+    if isinstance(self.fxn, NamedFunction):    # there is no function to capture again
       from tinyhw.capture.pickle import restored, saved  # hidden: few programs copy one
       return TinyJit(self.fxn) if self.captured is None else restored(copy.deepcopy(saved(self), memo))
     made = copy.deepcopy(self.fxn, memo)
@@ -199,7 +199,7 @@ class TinyJit(Generic[P, R]):
     made = [other for other in self._others if other.captured is not None]     # without failed captures
     for other in made:
       if other.captured.decisions.hold(values): return other    # type: ignore[union-attr]  # it is not None
-    other = TinyJit(self.fxn.found("capture again") if isinstance(self.fxn, Named) else self.fxn)
+    other = TinyJit(self.fxn.found("capture again") if isinstance(self.fxn, NamedFunction) else self.fxn)
     other.cnt = 1
     other._ran = [ran for ran in self._ran if ran.decisions.hold(values)]
     self._others = [*made[1 - _MOST_OTHERS:], other]
@@ -253,7 +253,7 @@ class TinyJit(Generic[P, R]):
       waiting = waiting_writes()
       carrying = [(base_of(u).storage, u) for u in waiting if carries_gradient(u)]
       realizing.realize(waiting)
-    watcher = Watcher(self.fxn, [r.value for r in rest if r.is_branch])
+    watcher = CallTracer(self.fxn, [r.value for r in rest if r.is_branch])
     for r in rest:
       if not r.is_branch: watcher.add_object(f"argument {r.name}", r.value)
     views, kind = [t.uop for t in tensors], kind_of_call(given)
@@ -277,9 +277,9 @@ class TinyJit(Generic[P, R]):
       self._take(capture, watcher, given, variables, result, (views, kernels, carrying), decided, kind, before, drawn)
     return result
 
-  def _take(self, capture: Capture, watcher: Watcher, given: Arguments, variables: dict[str, int], result: Any,
-            found: tuple[list[UOp], list[UOp], list[tuple[Storage, UOp]]], decided: dict[UOp, bool], kind: Kind,
-            before: tuple[Any, ...], drawn: Any) -> None:
+  def _take(self, capture: Capture, watcher: CallTracer, given: Arguments, variables: dict[str, int], result: Any,
+            found: tuple[list[UOp], list[UOp], list[tuple[Storage, UOp]]], decided: dict[UOp, bool],
+            kind: CallSignature, before: tuple[Any, ...], drawn: Any) -> None:
     """Turn a captured call into a Captured, or raise JitError. Do nothing if it counts as a first call (_is_first).
 
     found: the call's views of its arguments, its kernels, and the earlier pending writes through which gradients flow.
@@ -304,8 +304,8 @@ class TinyJit(Generic[P, R]):
                         getattr(self.fxn, "__qualname__", type(self.fxn).__name__))
     for storage, u in carrying:
       if capture.differentiated and any(w.buffer is storage for w in captured.watched): refuse_gradient(u)
-    self.surroundings = watcher.after()
-    named = {id(node.storage) for t in self.surroundings.tensors if (node := memory_of(t.uop)[0]) is not None}
+    self.guards = watcher.after()
+    named = {id(node.storage) for t in self.guards.tensors if (node := memory_of(t.uop)[0]) is not None}
     self.shared = [k for k, slot in enumerate(captured.inputs) if id(slot.buffer) in named]
     if any(k >= len(tensors) for k in self.shared):
       raise JitError("the function uses a gradient that it also has by another name, and which of the two a replay "
@@ -315,7 +315,7 @@ class TinyJit(Generic[P, R]):
     self.cnt += 1
     self.captured = captured
 
-  def _check_effects(self, watcher: Watcher, before: tuple[Any, ...], drawn: Any) -> None:
+  def _check_effects(self, watcher: CallTracer, before: tuple[Any, ...], drawn: Any) -> None:
     """Raise JitError for effects of the captured call that replays would omit, or would repeat with old values."""
     for name, old, new in watcher.before.changes():
       what = "puts another Tensor into" if isinstance(old, Tensor) or isinstance(new, Tensor) else "changes"
@@ -381,7 +381,7 @@ class TinyJit(Generic[P, R]):
       raise JitError(f"argument {self.names[k]} was, when captured, a Tensor that the function also uses by itself, "
                      f"and is another one now; "
                      f"what of the two was meant where is not known: {AGAIN}, and give it a copy, with .clone()")
-    self.surroundings.check()
+    self.guards.check()
     if captured.waiting: check_waiting(captured)
     if captured.gradients.absent: captured.gradients.check(tensors)
 
@@ -423,7 +423,7 @@ def _refuse_argument(name: str, view: UOp, u: UOp) -> None:
                  f"the same shape; pass "
                  f"a copy, with .clone(), both times, or {AGAIN}")
 
-def _outside(capture: Capture, watcher: Watcher, nodes: dict[UOp, UOp], inputs: set[int]) -> list[UOp]:
+def _outside(capture: Capture, watcher: CallTracer, nodes: dict[UOp, UOp], inputs: set[int]) -> list[UOp]:
   """Return nodes of a graph that are values of Tensors without storage that the function reads by itself.
 
   Raises JitError if one depends on an input.

@@ -20,7 +20,7 @@ def place_of(fxn: Any) -> tuple[str, str]:
   """Return the module of a function, and its name there; empty strings if it has none."""
   return getattr(fxn, "__module__", None) or "", getattr(fxn, "__qualname__", "")
 
-class Named:
+class NamedFunction:
   """Stands for the function of a TinyJit from a pickle. The function is looked up when the TinyJit is reset, or needs
   another capture.
 
@@ -31,7 +31,7 @@ class Named:
     self.__module__, self.__qualname__, self.known, self.stateful = module, name, known, stateful
     self.__name__ = name.rpartition(".")[2]
 
-  def __reduce__(self) -> Any: return Named, (self.__module__, self.__qualname__, self.known, self.stateful)
+  def __reduce__(self) -> Any: return NamedFunction, (self.__module__, self.__qualname__, self.known, self.stateful)
 
   def __call__(self, *args: Any, **kwargs: Any) -> Any:
     """Run the function. Raises JitError if its effect would differ from the capture's."""
@@ -62,6 +62,6 @@ class Named:
 def resolved(fxn: Any) -> Any:
   """Return the function of a Named once its capture is forgotten. If there is none return the Named, whose call
   raises."""
-  if not isinstance(fxn, Named): return fxn
+  if not isinstance(fxn, NamedFunction): return fxn
   try: return fxn.found()
-  except JitError: return Named(fxn.__module__, fxn.__qualname__, fxn.known, False)
+  except JitError: return NamedFunction(fxn.__module__, fxn.__qualname__, fxn.known, False)

@@ -16,8 +16,8 @@ from typing import Any
 
 from tinyhw.capture.gradients import Gradient, Gradients, Held
 from tinyhw.capture.jit import TinyJit, check_waiting
-from tinyhw.capture.names import Named, is_named, place_of
-from tinyhw.capture.replay import Captured, Expression, Given, Output, Slot, Standing, Unseen, View, is_inside
+from tinyhw.capture.names import NamedFunction, is_named, place_of
+from tinyhw.capture.replay import Captured, Expression, Given, Output, Slot, Standing, Unseen, ResultView, is_inside
 from tinyhw.capture.structure import Rest, rebuilt, short
 from tinyhw.capture.views import base_buffer, binds_in, chain
 from tinyhw.device import Buffer, DeviceLike
@@ -39,7 +39,7 @@ FORMAT = 1      # version of the tables; pickles of other versions are refused
 
 # ***** tables *****
 
-class Memory(NamedTuple):
+class StoredMemory(NamedTuple):
   """An entry of the memory table.
 
   held: storage with its contents. Otherwise, if device is not None, it is new storage. Otherwise it is the bytes from
@@ -76,12 +76,12 @@ class Saved(NamedTuple):
   """A TinyJit in a pickle: its format, function and tables, and its `Call`s: the first, and those for other values of
   its Variables."""
   format: int
-  function: Named
+  function: NamedFunction
   nodes: list[Any]
-  memory: list[Memory]
-  calls: list[Call]
+  memory: list[StoredMemory]
+  calls: list[StoredCall]
 
-class Call(NamedTuple):
+class StoredCall(NamedTuple):
   """A captured call, by table positions: nodes of views and decisions, memory of slots, conditions of a call, and
   recipes of results."""
   name: str
@@ -106,7 +106,7 @@ class Tables:
   """Nodes and memory of the captures of a TinyJit, each once."""
   def __init__(self, captures: list[Captured]):
     self.nodes: list[Any] = []
-    self.memory: list[Memory] = []
+    self.memory: list[StoredMemory] = []
     self._node: dict[UOp, int] = {}
     self._memory: dict[int, int] = {}
     slots = [slot for c in captures for slot in (*c.inputs, *c.outputs.values(), *c.draw_slots) if slot is not None]
@@ -144,14 +144,15 @@ class Tables:
       self.memory.append(made)
     return self._memory[id(storage)]
 
-  def _of(self, storage: Storage) -> Memory:
-    new = Memory(device=storage.device, size=storage.size, dtype=storage.dtype)
+  def _of(self, storage: Storage) -> StoredMemory:
+    new = StoredMemory(device=storage.device, size=storage.size, dtype=storage.dtype)
     if isinstance(storage, MultiBuffer):
-      return new if all(id(b) in self.empty for b in storage.bufs) else Memory(held=storage)
+      return new if all(id(b) in self.empty for b in storage.bufs) else StoredMemory(held=storage)
     together = storage_with(storage)
-    if isinstance(together, MultiBuffer): return Memory(whole=self.place(together), part=together.bufs.index(storage))
+    if isinstance(together, MultiBuffer):
+      return StoredMemory(whole=self.place(together), part=together.bufs.index(storage))
     if id(storage) in self.empty: return new
-    if storage.base is storage: return Memory(held=storage)
+    if storage.base is storage: return StoredMemory(held=storage)
     whole = next((b for b in self.wholes if is_inside(b, storage)), storage.base)
     return new._replace(device=None, whole=self.place(whole), offset=storage.offset - whole.offset)
 
@@ -164,17 +165,17 @@ def saved(jit: TinyJit[Any, Any]) -> Saved:
     captures = [_replayable(j) for j in jits]
     tables = Tables(captures)
     calls = [_saved_call(j, c, tables) for j, c in zip(jits, captures)]
-  if isinstance(jit.fxn, Named): return Saved(FORMAT, jit.fxn, tables.nodes, tables.memory, calls)
+  if isinstance(jit.fxn, NamedFunction): return Saved(FORMAT, jit.fxn, tables.nodes, tables.memory, calls)
   place = place_of(jit.fxn)
   known = is_named(jit, *place) or is_named(jit.fxn, *place)
-  return Saved(FORMAT, Named(*place, known, any(m.held is not None for m in tables.memory)), tables.nodes,
+  return Saved(FORMAT, NamedFunction(*place, known, any(m.held is not None for m in tables.memory)), tables.nodes,
                tables.memory, calls)
 
 def _replayable(jit: TinyJit[Any, Any]) -> Captured:
   """Return the capture if it can replay now, after doing pending writes. Raises JitError."""
   captured = jit.captured
   assert captured is not None, "what is not captured has nothing to save"
-  jit.surroundings.check()
+  jit.guards.check()
   check_waiting(captured)
   for watched in captured.watched: watched.check(captured.differentiated)
   if jit.shared:
@@ -188,12 +189,12 @@ def _replayable(jit: TinyJit[Any, Any]) -> Captured:
                    "zero_grad() inside of the function, call reset() and capture again before it is pickled")
   return captured
 
-def _saved_call(jit: TinyJit[Any, Any], c: Captured, tables: Tables) -> Call:
+def _saved_call(jit: TinyJit[Any, Any], c: Captured, tables: Tables) -> StoredCall:
   place = tables.place
   outputs = {id(o): (k, o) for k, o in enumerate(c.outputs.values())}
   found: dict[int, Leaf] = {}
   def leaf(value: Any) -> Any:
-    if not isinstance(value, (Given, View, Standing, Expression)): return value
+    if not isinstance(value, (Given, ResultView, Standing, Expression)): return value
     if id(value) not in found: found[id(value)] = made(value)
     return found[id(value)]
   def made(value: Any) -> Leaf:
@@ -211,7 +212,7 @@ def _saved_call(jit: TinyJit[Any, Any], c: Captured, tables: Tables) -> Call:
   gradients = (list(c.gradients.held),
                [tables.view(u, c.inputs[len(jit.names) + k].buffer) for k, u in enumerate(c.gradients.views)], left,
                [target for target in c.gradients.absent if isinstance(target, int)])
-  return Call(
+  return StoredCall(
     c.name, jit.names, tuple([r._replace(value=Shown(short(r.value))) for r in jit.rest]), jit.modes,
     jit.leaves_training, c.differentiated,
     c.given_variables, [(tables.node(u), outcome) for u, outcome in c.decisions.noted.items()],
@@ -224,7 +225,7 @@ def _saved_call(jit: TinyJit[Any, Any], c: Captured, tables: Tables) -> Call:
 
 def _goes_along(target: Any) -> bool:
   """Is a Tensor that gets a gradient an argument or a result? Others are not in the pickle."""
-  return isinstance(target, (int, Given, View, Standing))
+  return isinstance(target, (int, Given, ResultView, Standing))
 
 def _launches(steps: list[Step], tables: Tables) -> Iterable[Launches]:
   last: Source | None = None
@@ -262,7 +263,7 @@ def _restored(given: Saved) -> TinyJit[Any, Any]:
   first._others = others
   return first
 
-def _memory_of(table: list[Memory]) -> list[Storage]:
+def _memory_of(table: list[StoredMemory]) -> list[Storage]:
   found: list[Storage] = []
   for m in table:
     if m.held is not None: found.append(m.held)
@@ -274,14 +275,14 @@ def _memory_of(table: list[Memory]) -> list[Storage]:
       found.append(whole.bufs[m.part] if m.part is not None else whole.view(m.size, m.dtype, m.offset))
   return found
 
-def _with_capture(function: Named, call: Call, nodes: list[UOp], memory: list[Any]) -> TinyJit[Any, Any]:
+def _with_capture(function: NamedFunction, call: StoredCall, nodes: list[UOp], memory: list[Any]) -> TinyJit[Any, Any]:
   jit: TinyJit[Any, Any] = TinyJit(function)
   jit.cnt, jit.rest, jit.modes, jit.names, jit.leaves_training = (2, call.rest, call.modes, call.names,
                                                                   call.leaves_training)
   jit.captured = _restored_capture(call, nodes, memory)
   return jit
 
-def _restored_capture(call: Call, nodes: list[UOp], memory: list[Any]) -> Captured:
+def _restored_capture(call: StoredCall, nodes: list[UOp], memory: list[Any]) -> Captured:
   outputs = [Output(nodes[node], content) for _, node, content in call.outputs]
   found: dict[int, Any] = {}
   def leaf(value: Any) -> Any:
@@ -316,7 +317,7 @@ def _leaf(value: Leaf, nodes: list[UOp], outputs: list[Output]) -> Any:
   node = nodes[value.node]
   if value.kind == "expression": return Expression(node)
   if value.kind == "standing": return Standing.alone(node)
-  return View(node, value.place if value.kind == "of argument" else outputs[value.place])
+  return ResultView(node, value.place if value.kind == "of argument" else outputs[value.place])
 
 def _steps(launches: list[Launches], nodes: list[UOp], memory: list[Any]) -> list[Step]:
   """Return steps for each device. Their kernels are compiled and loaded together."""

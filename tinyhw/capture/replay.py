@@ -121,7 +121,7 @@ class Given:
   def __init__(self, place: int): self.place = place
   def make(self, tensors: list[Tensor], values: dict[str, int]) -> Any: return tensors[self.place]
 
-class View:
+class ResultView:
   """A Tensor that views an argument's storage, or an output."""
   __slots__ = ("view", "source", "symbolic")
   def __init__(self, view: UOp, source: int | Output):
@@ -164,7 +164,7 @@ class Expression:
            for b in self.expression.toposort() if b.op is Ops.BIND and b.src[0].expr in values}
     return self.expression.substitute(new)
 
-_LEAVES = (Given, View, Standing, Expression)
+_LEAVES = (Given, ResultView, Standing, Expression)
 
 class Watched:
   """Storage that the captured function uses without being given it, and the Tensors that viewed it at the capture."""
@@ -305,11 +305,11 @@ class Captured:
       node = memory_of(value.uop)[0]
       assert node is not None, f"a result without storage: {value!r}"
       buffer = buffer_of(node)
-      if id(buffer) in buffers: return View(value.uop, buffers[id(buffer)])
+      if id(buffer) in buffers: return ResultView(value.uop, buffers[id(buffer)])
       if id(buffer) not in made: return Standing(value)
-      return View(value.uop, self.outputs.setdefault(id(buffer), Output(node, content.get(id(buffer)))))
+      return ResultView(value.uop, self.outputs.setdefault(id(buffer), Output(node, content.get(id(buffer)))))
     self.result = rebuilt(result, leaf)
-    self.gradients.plan(capture, places, planned, leaf, View)
+    self.gradients.plan(capture, places, planned, leaf, ResultView)
     planned_tensors = set(planned)
     if next(self._kept(capture, planned_tensors, made), None) is None: return
     gc.collect()
@@ -444,7 +444,7 @@ class Captured:
         self._remember()
     GlobalCounters.kernel_count += self.kernels
     result = self.result
-    if type(result) is View and not self.gradients.left: return result.make(tensors, variables)
+    if type(result) is ResultView and not self.gradients.left: return result.make(tensors, variables)
     made: dict[int, Any] = {}
     def leaf(value: Any) -> Any:
       if not isinstance(value, _LEAVES): return value

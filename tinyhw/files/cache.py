@@ -37,7 +37,7 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
   "downloads": (("downloads",), ()),
 }
 
-class File:
+class CacheFile:
   """A file of the cache. used: time of its last use, in nanoseconds. size: in whole blocks."""
   __slots__ = ("path", "used", "size")
   def __init__(self, path: str, found: os.stat_result):
@@ -45,7 +45,7 @@ class File:
 
 def blocks(size: int) -> int: return -(-size // BLOCK_BYTES)
 
-def files_in(folder: str, without: Sequence[str] = ()) -> Iterator[File]:
+def files_in(folder: str, without: Sequence[str] = ()) -> Iterator[CacheFile]:
   """Yield the files below a folder, without following links, and without files that are being written. without: names
   in it to skip."""
   try:
@@ -54,7 +54,7 @@ def files_in(folder: str, without: Sequence[str] = ()) -> Iterator[File]:
   for entry in entries:
     try:
       if entry.is_dir(follow_symlinks=False): yield from files_in(entry.path)
-      elif final_name(entry.name) is None: yield File(entry.path, entry.stat(follow_symlinks=False))
+      elif final_name(entry.name) is None: yield CacheFile(entry.path, entry.stat(follow_symlinks=False))
     except OSError: continue  # another process removed it
 
 # **** the limit ****

@@ -36,11 +36,11 @@ def begin(name: str, faults: bool) -> frame.Session:
 
 def opens(session: frame.Session) -> str: return session.device.arch
 
-OPENS = frame.Step("opens", "does the device open as programs open it", "`python3 -m tinyhw doctor` says why it does "
+OPENS = frame.Probe("opens", "does the device open as programs open it", "`python3 -m tinyhw doctor` says why it does "
                    "not and what would change that",
                    opens, basic=True)
 
-def steps(session: frame.Session) -> list[frame.Step]:
+def steps(session: frame.Session) -> list[frame.Probe]:
   return [*(session.first() or (OPENS,)), *tensors.STEPS, *session.last()]
 
 def heading(session: frame.Session) -> str:
@@ -49,13 +49,13 @@ def heading(session: frame.Session) -> str:
   return (f"selftest of {session.name}{virtual}: {platform.system()} {platform.release()}, {platform.machine()}, "
           f"Python {platform.python_version()}")
 
-def line(number: int, result: frame.Result, width: int) -> str:
+def line(number: int, result: frame.ProbeResult, width: int) -> str:
   first, *rest = result.words.splitlines() or [""]
   return "\n".join([f"{number:2} {result.step.name:<{width}}  {result.outcome:<7} {result.milliseconds:8.1f} ms  "
                     f"{first}",
                     *(f"      {text}" for text in rest)])
 
-def summary(results: Sequence[frame.Result]) -> str:
+def summary(results: Sequence[frame.ProbeResult]) -> str:
   """Return the number of steps that passed, and the question and advice of the first failed step."""
   count = {outcome: sum(r.outcome == outcome for r in results) for outcome in (frame.OK, frame.FAILED, frame.ABSENT,
                                                                                frame.NOT_RUN)}
@@ -67,7 +67,7 @@ def summary(results: Sequence[frame.Result]) -> str:
           f"{failed.words.splitlines()[0]}\n"
           f"  what to check: {failed.step.check}")
 
-def data(session: frame.Session, results: Sequence[frame.Result]) -> dict[str, Any]:
+def data(session: frame.Session, results: Sequence[frame.ProbeResult]) -> dict[str, Any]:
   """Return the report as data for JSON."""
   rows = [{"step": r.step.name, "outcome": r.outcome, "milliseconds": round(r.milliseconds, 3), "words": r.words,
            **({"check": r.step.check} if r.outcome == frame.FAILED else {})} for r in results]
@@ -84,7 +84,7 @@ def run(name: str, faults: bool = False, as_json: bool = False, out: TextIO | No
   if no_work:
     raise ArgumentError(f"{no_work} and computes nothing; there are "
                         f"{', '.join(other for other in DRIVERS if other != 'NULL')}")
-  session, results = begin(name, faults), list[frame.Result]()
+  session, results = begin(name, faults), list[frame.ProbeResult]()
   try:
     todo = steps(session)
     width = max(len(step.name) for step in todo)

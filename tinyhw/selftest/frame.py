@@ -30,7 +30,7 @@ class Tools(NamedTuple):
   assemble: Callable[[str, str], bytes]
   faults: bool = False
 
-class Step(NamedTuple):
+class Probe(NamedTuple):
   """One question. run: returns its finding, in words; raises Wrong, Absent, or the errors of the device's driver.
 
   check: advice if it fails. basic: later steps make no sense if it fails.
@@ -41,9 +41,9 @@ class Step(NamedTuple):
   run: Callable[[Any], str]
   basic: bool = False
 
-class Result(NamedTuple):
+class ProbeResult(NamedTuple):
   """The result of a step. words: its finding, or its failure."""
-  step: Step
+  step: Probe
   outcome: str
   milliseconds: float
   words: str
@@ -53,8 +53,8 @@ class Session:
   def __init__(self, name: str, tools: Tools):
     self.name, self.tools = name, tools
 
-  def first(self) -> Sequence[Step]: return ()
-  def last(self) -> Sequence[Step]: return ()
+  def first(self) -> Sequence[Probe]: return ()
+  def last(self) -> Sequence[Probe]: return ()
 
   @property
   def device(self) -> Compiled:
@@ -87,12 +87,12 @@ def explain(error: Exception) -> str:
   frame = traceback.extract_tb(error.__traceback__)[-1]
   return f"{type(error).__name__}: {error} (at {os.path.basename(frame.filename)}:{frame.lineno})"
 
-def run(session: Session, steps: Sequence[Step]) -> Iterator[Result]:
+def run(session: Session, steps: Sequence[Probe]) -> Iterator[ProbeResult]:
   """Yield the result of each step as soon as it is known. After a failed basic step nothing runs."""
   stopped = ""
   for step in steps:
     if stopped:
-      yield Result(step, NOT_RUN, 0.0, f"it needs \"{stopped}\"")
+      yield ProbeResult(step, NOT_RUN, 0.0, f"it needs \"{stopped}\"")
       continue
     outcome, begin = OK, time.perf_counter()
     try: words = step.run(session)
@@ -104,4 +104,4 @@ def run(session: Session, steps: Sequence[Step]) -> Iterator[Result]:
     if outcome == FAILED:
       if step.basic: stopped = step.name
       session.recover()
-    yield Result(step, outcome, milliseconds, words)
+    yield ProbeResult(step, outcome, milliseconds, words)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from tinyhw.capture.jit import TinyJit
 from tinyhw.dtype import DType, dtypes
-from tinyhw.selftest.frame import Session, Step, Wrong, ulps
+from tinyhw.selftest.frame import Session, Probe, Wrong, ulps
 from tinyhw.tensor import Tensor
 
 REFERENCE = "PYTHON"
@@ -105,21 +105,22 @@ def replay(session: Session) -> str:
 COMPILED = ("the device's own steps passed, so suspect the code of this kernel: DEBUG=4 shows it, CHECK=1 verifies "
             "its registers; ")
 STEPS = (
-  Step("elementwise", "does arithmetic of tensors give the CPU's bits", COMPILED + "compare with NOOPT=1", elementwise),
-  Step("integers", "do integers wrap, divide and shift as they should", COMPILED + "compare with NOOPT=1", integers),
-  Step("sums", "are sums over lanes, workgroups and loops right", COMPILED + "where only many elements are wrong, "
+  Probe("elementwise", "does arithmetic of tensors give the CPU's bits", COMPILED + "compare with NOOPT=1",
+        elementwise),
+  Probe("integers", "do integers wrap, divide and shift as they should", COMPILED + "compare with NOOPT=1", integers),
+  Probe("sums", "are sums over lanes, workgroups and loops right", COMPILED + "where only many elements are wrong, "
        "suspect local memory", sums),
-  Step("product", "is a product of float32 matrices right", COMPILED + "compare with NOOPT=1, which has no tiles",
+  Probe("product", "is a product of float32 matrices right", COMPILED + "compare with NOOPT=1, which has no tiles",
        products),
-  Step("product of halves", "is a product of float16 matrices right, on the matrix unit where there is one",
+  Probe("product of halves", "is a product of float16 matrices right, on the matrix unit where there is one",
        "where \"product\" passed, suspect the matrix unit: how lanes share a matrix is in isa/amd/table/matrix.py; "
        "compare with NOOPT=1, which "
        "uses none",
        products_of_halves),
-  Step("functions", "are transcendental functions as exact as docs/numerics.md says",
+  Probe("functions", "are transcendental functions as exact as docs/numerics.md says",
        COMPILED + "reciprocals and roots begin with the "
        "hardware's own approximations", functions),
-  Step("replay", "does a captured function give right results with other inputs",
+  Probe("replay", "does a captured function give right results with other inputs",
        "a patch of a recording comes too late, or at the wrong place: "
        "compare with JIT=0 and JIT=2", replay),
 )

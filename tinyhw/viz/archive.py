@@ -25,16 +25,16 @@ MOST_BYTES = 256 << 20         # of all members, compressed
 SUFFIX = ".viz.zip"
 MEMBER = re.compile(r"(index|timeline|(schedule|kernel)/[0-9]{1,9})\.json")
 
-class Memory(io.BytesIO):
+class MemoryFile(io.BytesIO):
   """A file in memory that stays readable until it is garbage. A ZipFile that is collected together with its file
   finishes the archive in it."""
   def close(self) -> None: pass
 
-class Writer:
+class ArchiveWriter:
   """An archive under construction. Threads may add members."""
   def __init__(self) -> None:
     self.lock = threading.Lock()
-    self.bytes = Memory()
+    self.bytes = MemoryFile()
     self.zip = zipfile.ZipFile(self.bytes, "w", zipfile.ZIP_DEFLATED, compresslevel=3)
 
   def add(self, name: str, value: Any, always: bool = False) -> bool:

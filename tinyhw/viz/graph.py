@@ -17,7 +17,7 @@ MOST_ROWS = 200_000    # rows of one table
 # operation, dtype, sources, argument and tag, number of its source line or -1, shape
 Row = tuple[str, str, list[int], str, int, str]
 
-class Table:
+class NodeTable:
   """The rows so far.
 
   shapes: nodes are of the tensor graph and have shapes, except nodes that are added as `inner`.

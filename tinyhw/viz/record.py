@@ -40,7 +40,7 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 from tinyhw.uop.text import show, type_name
 from tinyhw.viz import archive
-from tinyhw.viz.graph import Table
+from tinyhw.viz.graph import NodeTable
 from tinyhw.viz.rules import Rules
 
 MOST_REWRITES = 3000        # rewrites of one step; more are counted, not kept
@@ -55,7 +55,7 @@ class Making:
   """A schedule or kernel that a thread is making. keeps: VIZ is set, so graphs are kept; otherwise only times."""
   def __init__(self, kind: str, name: str, node: Any, device: str, keeps: bool):
     self.kind, self.name, self.node, self.device, self.keeps = kind, name, node, device, keeps
-    self.table = Table(shapes=kind == "schedule")
+    self.table = NodeTable(shapes=kind == "schedule")
     self.rules = Rules()
     self.steps: list[dict[str, Any]] = []
     self.rewrites: list[tuple[int, UOp, UOp]] = []
@@ -104,7 +104,7 @@ def kernel_text(kernel: Kernel) -> str:
   if kernel.sink.op is Ops.COPY: return f"copy to {device_text(kernel.buffers[0].arg[1])}"
   return f"{kernel_name(kernel.sink)}\n{expressions(kernel.sink)}"
 
-class Thread(threading.local):
+class ThreadRecord(threading.local):
   """The state of a thread. making: the thing that it makes now. last: the number of the kernel that it made last, -1
   after loading."""
   making: Making | None = None
@@ -112,10 +112,10 @@ class Thread(threading.local):
 
 P = ParamSpec("P")
 
-def guarded(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Concatenate[Recorder, P], None]:
+def guarded(method: Callable[Concatenate[RunRecorder, P], None]) -> Callable[Concatenate[RunRecorder, P], None]:
   """Decorate a method that the program calls, so that its exceptions do not end the program."""
   @wraps(method)
-  def call(self: Recorder, /, *args: P.args, **kwargs: P.kwargs) -> None:
+  def call(self: RunRecorder, /, *args: P.args, **kwargs: P.kwargs) -> None:
     try: method(self, *args, **kwargs)
     # Any exception: the program must continue.
     except Exception as error: self.failed(error)  # noqa: BLE001
@@ -129,7 +129,7 @@ def fault_text(error: Exception) -> str:
                                                 frame.tb_frame.f_code.co_name))
   return f"tinyhw: the recorder of VIZ and PROFILE failed: {type(error).__name__}: {error} ({place})"
 
-class Recorder:
+class RunRecorder:
   """See trace.Recorder. kernels and schedules: the rows of the index. shows: at the end a recording may be shown, not
   only written.
 
@@ -138,9 +138,9 @@ class Recorder:
   """
   def __init__(self, shows: bool = True) -> None:
     self.shows, self.faults = shows, 0
-    self.thread = Thread()
+    self.thread = ThreadRecord()
     self.lock = threading.Lock()
-    self.writer = archive.Writer()
+    self.writer = archive.ArchiveWriter()
     self.kernels: list[dict[str, Any]] = []
     self.schedules: list[dict[str, Any]] = []
     self.runners: dict[int, tuple[Runner, int]] = {}    # id of a loaded program -> its runner, and the kernel's number
@@ -378,10 +378,10 @@ def kind_of(buffer: UOp, plan: Any) -> str:
 
 # ***** the end of the program *****
 
-def start() -> Recorder:
+def start() -> RunRecorder:
   """Return a recorder whose files are written when the program ends. A fork's child has its own records, and shows
   none."""
-  recorder = Recorder()
+  recorder = RunRecorder()
   atexit.register(finish)
   if hasattr(os, "register_at_fork"): os.register_at_fork(after_in_child=_forget)
   return recorder
@@ -389,7 +389,7 @@ def start() -> Recorder:
 def _forget() -> None:
   trace.events.clear()
   Buffer.profile_events.clear()
-  if trace.recorder is not None: trace.recorder = Recorder(shows=False)
+  if trace.recorder is not None: trace.recorder = RunRecorder(shows=False)
 
 def finish() -> None:
   """Write the requested files, and print their paths.
@@ -397,7 +397,7 @@ def finish() -> None:
   A recording is shown if a user is present.
   """
   recorder, trace.recorder = trace.recorder, None
-  if not isinstance(recorder, Recorder): return
+  if not isinstance(recorder, RunRecorder): return
   port = int(VIZ) if VIZ > 1 else 0
   with Context(VIZ=0, PROFILE=0):
     try:
@@ -405,7 +405,7 @@ def finish() -> None:
     except Exception as error:  # noqa: BLE001  # as in `guarded`
       sys.stderr.write(f"{fault_text(error)}; a file may be missing. This is a fault of tinyhw, not yours.\n")
 
-def _write(recorder: Recorder, port: int) -> Iterator[str]:
+def _write(recorder: RunRecorder, port: int) -> Iterator[str]:
   program = os.path.basename(sys.argv[0]) or "python"
   if recorder.wanted["PROFILE"]:
     path = str(PROFILE_FILE) or os.path.join(cache_dir(), "profile", f"{program}-{os.getpid()}.json")

@@ -26,7 +26,7 @@ from tinyhw.drivers.gpu.selftest.session import (
   GpuSession, clock_step, let_go, memory_step, pinned_step, side_by_side_step)
 from tinyhw.drivers.linux.files import Mapping
 from tinyhw.machine.ir.code import Code
-from tinyhw.selftest.frame import Step, Tools, Wrong, short_bytes
+from tinyhw.selftest.frame import Probe, Tools, Wrong, short_bytes
 
 class AMDBench(Bench):
   """Queues of an AMD GPU: an `Owner` (queue.py)."""
@@ -134,8 +134,8 @@ class AMDSession(GpuSession):
     assert self.gpu is not None and self.kfd is not None
     return str(self.kfd.kept[self.gpu.gpu_id].memories) if self.gpu.gpu_id in self.kfd.kept else ""
 
-  def first(self) -> Sequence[Step]: return (*SYSTEM, *selftest_kernels.STEPS)
-  def last(self) -> Sequence[Step]: return (*selftest_kernels.LAST, RELEASE, selftest_kernels.VERY_LAST)
+  def first(self) -> Sequence[Probe]: return (*SYSTEM, *selftest_kernels.STEPS)
+  def last(self) -> Sequence[Probe]: return (*selftest_kernels.LAST, RELEASE, selftest_kernels.VERY_LAST)
 
 def begin(name: str, tools: Tools) -> AMDSession: return AMDSession(name, tools)
 
@@ -224,33 +224,33 @@ NOTHING_READ = ("the hardware has not read the queue: look into dmesg for the qu
                 "process, is another program stopping the GPU (a debugger), is the firmware that of the kernel's "
                 "version")
 SYSTEM = (
-  Step("topology", "does the kernel show a GPU that this driver knows", "`python3 -m tinyhw doctor` says what would "
+  Probe("topology", "does the kernel show a GPU that this driver knows", "`python3 -m tinyhw doctor` says what would "
        "change it; "
        "/sys/devices/virtual/kfd/kfd/topology/nodes/*/properties has what was read", topology, basic=True),
-  Step("nodes", "can this user open the device files, and bind the GPU's address space",
+  Probe("nodes", "can this user open the device files, and bind the GPU's address space",
        "the groups that own /dev/kfd and /dev/dri/renderD*, the "
        "container's devices, and whether another driver of this process has the GPU", nodes, basic=True),
   memory_step("the line of dmesg that came with it; free memory of GPU and host"),
   pinned_step("limits of locked memory (ulimit -l); tensors of memory that others own (from_blob) are used in place "
               "only with it"),
-  Step("compute queue", "does the kernel make a queue for commands", "EINVAL: the sizes of the save area, which the "
+  Probe("compute queue", "does the kernel make a queue for commands", "EINVAL: the sizes of the save area, which the "
        "kernel computes from the chip; "
        "compare them with cwsr_size and ctl_stack_size of the node's properties, and send both with the kernel's "
        "version", compute_queue, basic=True),
-  Step("command processor", "does the hardware read the queue and write to the host's memory", NOTHING_READ,
+  Probe("command processor", "does the hardware read the queue and write to the host's memory", NOTHING_READ,
        command_processor, basic=True),
-  Step("interrupts", "does a signal wake a sleeping process", "the event's slot and the interrupt's number "
+  Probe("interrupts", "does a signal wake a sleeping process", "the event's slot and the interrupt's number "
        "(events.py): programs work without, but "
        "wait a second for what takes longer than half a millisecond", interrupts),
-  Step("copy engine", "does the copy engine move bytes between the host and the GPU",
+  Probe("copy engine", "does the copy engine move bytes between the host and the GPU",
        "its packets (autogen/amd/sdma.py) if nothing came; "
        "memory kinds and caches if bytes differ: are they whole lines of 64 or 128 bytes", copy_engine, basic=True),
   clock_step("TICK_NS in device.py: times of DEBUG=2 and VIZ are wrong by the same factor, results are not"),
   side_by_side_step("whether the kernel has both queues on the hardware: another process may have taken their places "
                     "(dmesg: over-subscribed)"),
-  Step("opens", "does the device open as programs open it", "what of the steps before was there, and is not now", opens,
-       basic=True),
+  Probe("opens", "does the device open as programs open it", "what of the steps before was there, and is not now",
+        opens, basic=True),
 )
-RELEASE = Step("release", "is everything given back", "other programs that took memory meanwhile: run it again alone; "
+RELEASE = Probe("release", "is everything given back", "other programs that took memory meanwhile: run it again alone; "
                "else the order in "
                "which the device closes (device.py)", release)

@@ -16,7 +16,7 @@ from tinyhw.device import Compiled, Device, Launch
 from tinyhw.drivers.gpu.device import GpuDevice
 from tinyhw.errors import DeviceError, DriverError
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.selftest.frame import Absent, Step, Wrong, short_bytes, ulps
+from tinyhw.selftest.frame import Absent, Probe, Wrong, short_bytes, ulps
 if TYPE_CHECKING: from tinyhw.drivers.gpu.selftest.session import GpuSession
 
 LANES, GROUPS = 64, 5
@@ -318,22 +318,23 @@ def bad_address(s: GpuSession) -> str:
   return f"told: {lost(s, s.texts.store, 'astray', 'touches memory that it has not', BAD_ADDRESS)}"
 
 QUESTIONS = (
-  Step("empty kernel", "does a kernel that does nothing start and end", "", empty, basic=True),
-  Step("store", "do all lanes of all workgroups know who they are, and write to memory", "", store, basic=True),
-  Step("arithmetic", "do loads, additions and arguments give the CPU's bits", "", arithmetic),
-  Step("local memory", "do lanes of several waves exchange values through local memory", "", local_memory),
-  Step("scratch", "has each lane memory of its own to spill to", "", scratch),
-  Step("caches", "does a kernel see what was written just before, and by whom", "", caches),
-  Step("order", "do launches and copies that run at the same time give what they would one after the other", "", order),
-  Step("matrix unit", "are factors and sums where the compiler thinks that lanes have them", "", matrix),
-  Step("approximations", "are the hardware's approximations as exact as the compiler assumes", "", approximations),
-  Step("peer copy", "do two GPUs copy from each other", "", peers),
-  Step("hang", "is a kernel that never ends noticed, and does the device recover", "", hang),
-  Step("bad address", "is an access to memory that the device has not told", "", bad_address),
+  Probe("empty kernel", "does a kernel that does nothing start and end", "", empty, basic=True),
+  Probe("store", "do all lanes of all workgroups know who they are, and write to memory", "", store, basic=True),
+  Probe("arithmetic", "do loads, additions and arguments give the CPU's bits", "", arithmetic),
+  Probe("local memory", "do lanes of several waves exchange values through local memory", "", local_memory),
+  Probe("scratch", "has each lane memory of its own to spill to", "", scratch),
+  Probe("caches", "does a kernel see what was written just before, and by whom", "", caches),
+  Probe("order", "do launches and copies that run at the same time give what they would one after the other", "",
+        order),
+  Probe("matrix unit", "are factors and sums where the compiler thinks that lanes have them", "", matrix),
+  Probe("approximations", "are the hardware's approximations as exact as the compiler assumes", "", approximations),
+  Probe("peer copy", "do two GPUs copy from each other", "", peers),
+  Probe("hang", "is a kernel that never ends noticed, and does the device recover", "", hang),
+  Probe("bad address", "is an access to memory that the device has not told", "", bad_address),
 )
 AT_THE_END = ("peer copy", "hang")   # after the steps with tensors; the bad address is the last of all
 
-def steps(checks: dict[str, str]) -> tuple[tuple[Step, ...], tuple[Step, ...], Step]:
+def steps(checks: dict[str, str]) -> tuple[tuple[Probe, ...], tuple[Probe, ...], Probe]:
   """Return the steps before those with tensors, those after them, and the very last.
 
   checks: a vendor's advice about a failed step, by the step's name.

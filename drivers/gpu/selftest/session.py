@@ -17,7 +17,7 @@ from tinyhw.drivers.gpu.selftest.kernels import Texts
 from tinyhw.drivers.linux.files import machine, map_memory
 from tinyhw.errors import DriverError, TinyError
 from tinyhw.machine.ir.code import Code
-from tinyhw.selftest.frame import Session, Step, Tools, Wrong
+from tinyhw.selftest.frame import Session, Probe, Tools, Wrong
 
 LIMIT_MS = 5000           # for steps that take microseconds
 SLEEP_SECONDS = 0.02      # between two reads of the clock
@@ -137,13 +137,13 @@ def let_go(s: GpuSession) -> None:
   Device.close(s.name)
   if kept := s.kept(): raise Wrong(f"buffers are still referenced after the device was closed: {kept}")
 
-def clock_step(check: str) -> Step:
-  return Step("clock", "does the GPU's clock go as fast as the driver thinks", check, clock)
-def memory_step(check: str) -> Step:
-  return Step("memory", "does the kernel give and map each kind of memory", check, memory, basic=True)
+def clock_step(check: str) -> Probe:
+  return Probe("clock", "does the GPU's clock go as fast as the driver thinks", check, clock)
+def memory_step(check: str) -> Probe:
+  return Probe("memory", "does the kernel give and map each kind of memory", check, memory, basic=True)
 
-def pinned_step(check: str) -> Step:
-  return Step("memory of the program", "does the GPU see pages of this process", check, pinned)
+def pinned_step(check: str) -> Probe:
+  return Probe("memory of the program", "does the GPU see pages of this process", check, pinned)
 
-def side_by_side_step(check: str) -> Step:
-  return Step("side by side", "do the compute queue and the copy engine work at the same time", check, side_by_side)
+def side_by_side_step(check: str) -> Probe:
+  return Probe("side by side", "do the compute queue and the copy engine work at the same time", check, side_by_side)

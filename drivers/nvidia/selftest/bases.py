@@ -13,7 +13,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from tinyhw.drivers.gpu.selftest.kernels import LANES, kernels
-from tinyhw.selftest.frame import Step
+from tinyhw.selftest.frame import Probe
 if TYPE_CHECKING: from tinyhw.drivers.gpu.selftest.session import GpuSession
 
 SPAN = 512   # elements on each side of a lane's own, as far as copies reach: 2 KiB
@@ -56,6 +56,6 @@ def bases(s: GpuSession) -> str:
              "sums of elements near a place behind a base")
   return "loads, copies and stores add 32 bits without a sign, and a constant with one, to a base"
 
-STEP = Step("bases", "are 32 bits of a lane added without a sign to a base in uniform registers",
+STEP = Probe("bases", "are 32 bits of a lane added without a sign to a base in uniform registers",
             "the bits of [R2.U32+UR4] (LDG.U, STG.U and LDGSTS.U of isa/sass/rows/memory.py). With NV_BASES=0 kernels "
             "have addresses of 64 bits in each lane", bases)

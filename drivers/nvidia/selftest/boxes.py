@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.autogen.nvidia.bank import RESERVED
 from tinyhw.drivers.gpu.selftest.kernels import LANES, kernels
-from tinyhw.selftest.frame import Absent, Step
+from tinyhw.selftest.frame import Absent, Probe
 if TYPE_CHECKING: from tinyhw.drivers.gpu.selftest.session import GpuSession
 
 WIDTH, HEIGHT, FIRST = 36, 5, (8, 3)   # of the tensor; the first element of the box, which lies partly outside
@@ -90,7 +90,7 @@ def boxes(s: GpuSession) -> str:
     k.expect(out, [1 + x + WIDTH * y if x < WIDTH and y < HEIGHT else 0 for x, y in places], "elements of a box")
   return f"a box of {BOX[0]} x {BOX[1]}, with zeros outside of the tensor, asked for by a whole warp"
 
-STEP = Step("boxes", "does the unit that copies boxes of tensors find its map in the launch, and copy once for a warp",
+STEP = Probe("boxes", "does the unit that copies boxes of tensors find its map in the launch, and copy once for a warp",
             "if it never ends: the address of the map (last argument; drivers/nvidia/launch.py), its fields "
             "(isa/sass/select/tensor_map.py), the "
             "word of an mbarrier; numbers of another place: UTMACCTL, or what a warp asks for. Leave BOX out of a "

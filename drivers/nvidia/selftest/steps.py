@@ -26,7 +26,7 @@ from tinyhw.drivers.nvidia.rm import Connection, connect
 from tinyhw.drivers.nvidia.selftest import bases as selftest_bases, boxes as selftest_boxes, kernels as selftest_kernels
 from tinyhw.drivers.nvidia.visible import node_of, place
 from tinyhw.machine.ir.code import Code
-from tinyhw.selftest.frame import Session, Step, Tools, Wrong, short_bytes
+from tinyhw.selftest.frame import Session, Probe, Tools, Wrong, short_bytes
 
 CLOCK_TRIES = 8   # one try fails if the lower word wraps, every 4 seconds
 
@@ -126,8 +126,9 @@ class NVSession(GpuSession):
     assert self.card is not None
     return str(self.card.kept.memories) if self.card.kept is not None else ""
 
-  def first(self) -> Sequence[Step]: return (*SYSTEM, *selftest_kernels.STEPS, selftest_bases.STEP, selftest_boxes.STEP)
-  def last(self) -> Sequence[Step]: return (*selftest_kernels.LAST, RELEASE, selftest_kernels.VERY_LAST)
+  def first(self) -> Sequence[Probe]:
+    return (*SYSTEM, *selftest_kernels.STEPS, selftest_bases.STEP, selftest_boxes.STEP)
+  def last(self) -> Sequence[Probe]: return (*selftest_kernels.LAST, RELEASE, selftest_kernels.VERY_LAST)
 
 class CudaSession(GpuSession):
   """The self-test of one GPU through the vendor's library: kernels, but no part of our own driver."""
@@ -140,7 +141,7 @@ class CudaSession(GpuSession):
     return selftest_kernels.kernel(self.tools.assemble, self.device.chip, text, name, arguments, lanes, words, **fields)
 
   def spill_bytes(self) -> int: return 0
-  def first(self) -> Sequence[Step]:
+  def first(self) -> Sequence[Probe]:
     return (OPENS, *(step for step in selftest_kernels.STEPS if step.name not in OF_OUR_DRIVER), selftest_bases.STEP,
             selftest_boxes.STEP)
 
@@ -149,7 +150,7 @@ OF_OUR_DRIVER = ("caches", "order")  # steps that the library is responsible for
 def opens_by_library(s: CudaSession) -> str:
   return f"{s.device.facts()['processor']}, {s.device.facts()['kernel_interface']}"
 
-OPENS = Step("opens", "does the vendor's library open the GPU", "`python3 -m tinyhw doctor --device NV`: the "
+OPENS = Probe("opens", "does the vendor's library open the GPU", "`python3 -m tinyhw doctor --device NV`: the "
              "library's version; nvidia-smi",
              opens_by_library, basic=True)
 
@@ -228,34 +229,34 @@ def release(s: NVSession) -> str:
 NOTHING_READ = ("the channel has not been read: look into dmesg for NVRM and Xid; is the doorbell that of this kind "
                 "of GPU (class of the usermode "
                 "object), is the ring mapped where the channel was told, does the group run")
-SYSTEM: tuple[Step, ...] = (
-  Step("driver", "is a kernel driver loaded whose structures are known", "`cat /sys/module/nvidia/version`; the error "
+SYSTEM: tuple[Probe, ...] = (
+  Probe("driver", "is a kernel driver loaded whose structures are known", "`cat /sys/module/nvidia/version`; the error "
        "tells which versions are known",
        version, basic=True),
-  Step("cards", "which GPUs does the kernel's driver run", "`nvidia-smi -L`, and which /dev/nvidia* this process may "
+  Probe("cards", "which GPUs does the kernel's driver run", "`nvidia-smi -L`, and which /dev/nvidia* this process may "
        "open", cards, basic=True),
-  Step("objects", "can a client have the GPU, its classes and an address space",
+  Probe("objects", "can a client have the GPU, its classes and an address space",
        "dmesg for NVRM; whether another process has the GPU for itself; "
        "MIG (nvidia-smi -q), which is not driven", card, basic=True),
   memory_step("the kind that is named: nvidia-smi for free memory; `ls -l /dev/nvidia-uvm`, whether nvidia-uvm is "
               "loaded"),
   pinned_step("ulimit -l; tensors of memory that others own (from_blob) are used in place only with it"),
   clock_step("the page is another one: class of the usermode object"),
-  Step("channels", "are two channels made, scheduled and given tokens", "the structure of channel parameters of this "
+  Probe("channels", "are two channels made, scheduled and given tokens", "the structure of channel parameters of this "
        "version; dmesg for NVRM",
        channels, basic=True),
-  Step("semaphore", "does a channel read its ring and write a word", NOTHING_READ, semaphore, basic=True),
-  Step("engines", "do compute and copy engines take their objects, and tell the time",
+  Probe("semaphore", "does a channel read its ring and write a word", NOTHING_READ, semaphore, basic=True),
+  Probe("engines", "do compute and copy engines take their objects, and tell the time",
        "the class that was bound: the class list of step "
        "\"objects\"", engines, basic=True),
-  Step("copy engine", "do bytes come to the GPU's memory and back", "flags of LAUNCH_DMA; whether unified memory "
+  Probe("copy engine", "do bytes come to the GPU's memory and back", "flags of LAUNCH_DMA; whether unified memory "
        "mapped both", copy_engine,
        basic=True),
   side_by_side_step("only one of the channels of a group may be on the engine: give copies a group of their own"),
-  Step("opens", "does the device open as programs open it", "what the steps before did not do: the first submissions "
+  Probe("opens", "does the device open as programs open it", "what the steps before did not do: the first submissions "
        "of device.py", opens,
        basic=True),
 )
-RELEASE = Step("release", "is everything given back", "other programs that use the process's tensors; else the order "
+RELEASE = Probe("release", "is everything given back", "other programs that use the process's tensors; else the order "
                "in which the device closes "
                "(device.py)", release)

@@ -7,7 +7,7 @@ from tinyhw.errors import DeviceError
 from tinyhw.selftest import frame
 from tinyhw.selftest.frame import FAILED, OK, Tools, Wrong
 
-def run(*names: str) -> list[frame.Result]:
+def run(*names: str) -> list[frame.ProbeResult]:
   session = selftest.begin("CPU", Tools(lambda text, arch: b""))
   return list(frame.run(session, [step for step in session.first() if step.name in names]))
 

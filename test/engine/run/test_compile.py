@@ -18,7 +18,7 @@ from tinyhw.config import CACHEDIR, CHECK, Context, documentation
 from tinyhw.device import Device
 from tinyhw.engine.run import compile as compiling, realize, version
 from tinyhw.engine.run.compile import (
-  Compiled, backend, capabilities_of, compile_kernel, kernel_name, measured, mode, value_of)
+  CachedKernel, backend, capabilities_of, compile_kernel, kernel_name, measured, mode, value_of)
 from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.errors import ConfigError, DeviceError
 from tinyhw.files.cache import LEDGER
@@ -57,7 +57,7 @@ def test_the_kernels_of_a_schedule_are_loaded_together(monkeypatch: pytest.Monke
 
 def test_a_kernel_is_compiled_once(count: list[str]) -> None:
   first, second = compile_kernel(sink(11), ARCH), compile_kernel(sink(11), ARCH)
-  assert isinstance(second, Compiled) and first[1:] == second[1:] and len(count) == 1
+  assert isinstance(second, CachedKernel) and first[1:] == second[1:] and len(count) == 1
 
 UNITS: dict[str, Callable[[Matrix], bool]] = {
   "gfx1100": lambda unit: not unit.fragments and not unit.panels, "gfx942": lambda unit: not unit.fragments
@@ -272,7 +272,7 @@ def test_an_interrupt_while_compiling_leaves_no_trace(count: list[str], monkeypa
     patch.setattr(compiling, "_compile", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt): compile_kernel(sink(16), ARCH)
   assert not entries(tmp_path)
-  assert isinstance(compile_kernel(sink(16), ARCH), Compiled)
+  assert isinstance(compile_kernel(sink(16), ARCH), CachedKernel)
 
 def test_two_processes_share_a_cache(tmp_path: Path) -> None:
   environment = {"CACHEDIR": str(tmp_path), "PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT), "DEV": "CPU"}

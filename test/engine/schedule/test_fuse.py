@@ -9,7 +9,7 @@ import pytest
 from test.support.lines import lines_executed
 from tinyhw import nn
 from tinyhw.dtype import DType, dtypes
-from tinyhw.engine.schedule.fuse import Places, buffers_worth, fused
+from tinyhw.engine.schedule.fuse import Fusion, buffers_worth, fused
 from tinyhw.engine.schedule.lower import Lowering
 from tinyhw.engine.schedule.schedule import canonicalize, make_schedule, schedule, strip
 from tinyhw.engine.schedule.split import split_reductions
@@ -127,7 +127,7 @@ def test_what_is_computed_twice_is_stored_alike() -> None:
   x = empty(64, 64).uop
   root = scaled(x)
   again = graph.mul(root, graph.expand(rows(graph.after(x, root)), x.shape))
-  def sums(places: Places) -> int: return sum(u.op is Ops.REDUCE_AXIS for u in places.realized)
+  def sums(places: Fusion) -> int: return sum(u.op is Ops.REDUCE_AXIS for u in places.realized)
   assert (sums(fused([root])) == 0 and sums(fused([root, graph.mul(root, graph.expand(rows(x), x.shape))])) == 1
           and sums(fused([root, again])) == 2)
 
@@ -136,11 +136,11 @@ def test_what_is_computed_twice_is_stored_alike() -> None:
 def cost(tensors: list[Tensor]) -> int:
   """Return the nodes and gated indices that scheduling visits: a count, so the same on every machine."""
   roots = [strip(r) for r in split_reductions([strip(r) for r in canonicalize([t.uop for t in tensors]).roots])]
-  places = Places(roots)
+  places = Fusion(roots)
   total = len(places.nodes) + sum(map(len, places.at.values()))
   worth = buffers_worth(places)
   if worth:
-    places = Places(roots, worth)
+    places = Fusion(roots, worth)
     total += len(places.nodes) + sum(map(len, places.at.values()))
   lowering = Lowering(places)
   return total + len(lowering.value) + sum(len(k.sink.toposort()) for k in lowering.kernels())

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 import pytest
 
 from tinyhw.dtype import dtypes
-from tinyhw.engine.schedule.indexing import ZERO, Place, both, flatten, move, reshape_index, unflatten
+from tinyhw.engine.schedule.indexing import ZERO, GatedIndex, both, flatten, move, reshape_index, unflatten
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
@@ -84,7 +84,7 @@ def test_movement_operations(seed: int) -> None:
   want = list(evaluate(t.uop.substitute({base.uop: base.uop}),
                        {u: memory(u) for u in t.uop.toposort() if u.op is Ops.BUFFER}).values)
   index = ranges(t.shape)
-  place, u = Place(index), t.uop
+  place, u = GatedIndex(index), t.uop
   while u.op is not Ops.BUFFER: place, u = move(u, place), u.src[0]
   for here, value in zip(points(t.shape), want):  # type: ignore[arg-type]
     values = bind(index, here)

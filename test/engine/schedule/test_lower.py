@@ -13,7 +13,7 @@ from generators import tensor_programs
 from tinyhw.arithmetic import elements
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.buffers import buffer_of
-from tinyhw.engine.schedule.fuse import Places
+from tinyhw.engine.schedule.fuse import Fusion
 from tinyhw.engine.schedule.group import group_kernels
 from tinyhw.engine.schedule.lower import Kernel, Lowering, guarded, load, loop_order, storage_of
 from tinyhw.engine.schedule.schedule import Canonical, canonicalize, make_schedule, order_kernels, strip
@@ -54,7 +54,7 @@ def run(kernels: Sequence[Kernel], memory: Memory, variables: dict[str, int]) ->
 
 def lowered(roots: list[UOp]) -> tuple[Lowering, list[UOp]]:
   stripped = [strip(r) for r in dict.fromkeys(strip(r) for r in roots) if r.op is not Ops.BUFFER]
-  return Lowering(Places(stripped)), stripped
+  return Lowering(Fusion(stripped)), stripped
 
 def check(canonical: Canonical, kernels: Sequence[Kernel], storage: dict[UOp, UOp], memory: Memory) -> None:
   """The kernels leave the roots' values, and in the inputs what the graph's ASSIGNs write."""

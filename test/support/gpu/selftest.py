@@ -26,7 +26,7 @@ from tinyhw.emulator.amd.card import computer as amd_computer
 from tinyhw.emulator.nvidia.card import computer as nvidia_computer
 from tinyhw.selftest import frame, tensors
 from tinyhw.selftest.command import assemble
-from tinyhw.selftest.frame import FAILED, OK, Result, Step, Tools
+from tinyhw.selftest.frame import FAILED, OK, ProbeResult, Probe, Tools
 
 Patch = pytest.MonkeyPatch
 Mistakes = dict[str, tuple[Callable[[Patch], None], str]]
@@ -39,7 +39,7 @@ class Vendor(NamedTuple):
   computer: Callable[..., Any]
   session: Callable[..., GpuSession]
   forget: Callable[[Any], None]
-  system: Sequence[Step]
+  system: Sequence[Probe]
   first: tuple[str, ...]
 
 VENDORS = {
@@ -53,10 +53,10 @@ class Tried:
   def __init__(self, vendor: Vendor, box: Any, faults: bool = True):
     self.vendor, self.box, self.session = vendor, box, vendor.session(vendor.device, Tools(assemble, faults))
     self.session.limit_ms = 50
-    self.steps: dict[str, Step] = {step.name: step for step in (*self.session.first(), *tensors.STEPS,
+    self.steps: dict[str, Probe] = {step.name: step for step in (*self.session.first(), *tensors.STEPS,
                                                                 *self.session.last())}
 
-  def run(self, names: Sequence[str], before_last: Callable[[Any], object] | None = None) -> list[Result]:
+  def run(self, names: Sequence[str], before_last: Callable[[Any], object] | None = None) -> list[ProbeResult]:
     """The results of steps; before the last one, something happens."""
     def last(session: GpuSession) -> str:
       if before_last is not None: before_last(self.box)
@@ -64,7 +64,7 @@ class Tried:
     return list(frame.run(self.session,
                           [*[self.steps[name] for name in names[:-1]], self.steps[names[-1]]._replace(run=last)]))
 
-  def run_open(self, names: Sequence[str], before_last: Callable[[Any], object] | None = None) -> list[Result]:
+  def run_open(self, names: Sequence[str], before_last: Callable[[Any], object] | None = None) -> list[ProbeResult]:
     """The same, on the open device."""
     return self.run([*self.vendor.first, "opens", *names], before_last)
 

@@ -53,7 +53,7 @@ class Runner(NamedTuple):
     if isinstance(self.operations, UOp) or isinstance(self.bytes_moved, UOp): return False
     return self.operations < SMALL_OPERATIONS and self.bytes_moved < SMALL_BYTES
 
-class Compiled(NamedTuple):
+class CachedKernel(NamedTuple):
   """An entry of the disk cache for a kernel."""
   code: Code
   slots: tuple[int, ...]
@@ -119,7 +119,7 @@ def mode() -> tuple[int, ...]:
   """Return the variables on which code depends, and whether code was verified; 0 or False by default."""
   return NOOPT.value, BEAM.value, not NV_BASES.value, bool(CHECK.value), *[variable.value for variable in ALLOWED]
 
-def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
+def compile_kernel(sink: UOp, arch: str, device: str = "") -> CachedKernel:
   """Compile a kernel to Code for an architecture. The disk cache is asked first unless listings are wanted.
 
   device: the machine for which it compiles, and whose costs DEBUG=7 shows. Without one, the architecture's backend
@@ -128,14 +128,14 @@ def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
   key = disk_key(sink, arch, device) if DEBUG < 3 and not SPEC and not VIZ and not DUMP else None
   if key is not None:
     found = diskcache_get("code", key)
-    if isinstance(found, Compiled): return found
+    if isinstance(found, CachedKernel): return found
   made = uncollected(_compile, sink, arch, device)
   if arch not in _loaded_for: keep_objects()  # the backend's modules and tables
   _loaded_for.add(arch)
   if key is not None: diskcache_put("code", key, made)
   return made
 
-def _compile(sink: UOp, arch: str, device: str) -> Compiled:
+def _compile(sink: UOp, arch: str, device: str) -> CachedKernel:
   from tinyhw.codegen.kernel.estimate import estimate  # hidden: codegen is loaded when something is compiled
   from tinyhw.codegen.optimize import optimize  # hidden: as above
   from tinyhw.codegen.passes import check_dump, lower  # hidden: as above
@@ -162,14 +162,14 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   if recorder is not None: recorder.done(program, code, listing)
   slots = tuple(p.arg[0] for p in program.params)
   written = tuple(slots.index(slot) for slot in sorted(program.written))
-  return Compiled(code, slots, written, tuple(v.arg[0] for v in program.variables), program.grid, *estimate(sink))
+  return CachedKernel(code, slots, written, tuple(v.arg[0] for v in program.variables), program.grid, *estimate(sink))
 
-class Part(NamedTuple):
+class BoundRunner(NamedTuple):
   """A runner for one launch of a kernel, and the constant values of the last variables, which it does not name."""
   runner: Runner
   fixed: tuple[int, ...] = ()
 
-def parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
+def parts(device: str, sinks: Sequence[UOp]) -> list[tuple[BoundRunner, ...]]:
   """Return the launches for each of a schedule's kernels, in order.
 
   They are the loaded kernel itself, or equivalent forms for any size (sizes.py). When there are too many, those that
@@ -189,7 +189,7 @@ def parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
   for key in list(itertools.islice(opened.kernels, max(len(opened.kernels) - most, 0))): del opened.kernels[key]
   return found
 
-def _loaded(device: str, sinks: list[UOp]) -> dict[UOp, tuple[Part, ...]]:
+def _loaded(device: str, sinks: list[UOp]) -> dict[UOp, tuple[BoundRunner, ...]]:
   """Compile kernels and load them together."""
   opened = Device[device]
   found = {sink: () if NOOPT or BEAM else _of_any_size(device, sink) for sink in sinks}
@@ -198,18 +198,18 @@ def _loaded(device: str, sinks: list[UOp]) -> dict[UOp, tuple[Part, ...]]:
   start_ns = time.perf_counter_ns()
   for sink, kernel, program in zip(plain, made, opened.load_all([kernel.code for kernel in made])):
     runner = Runner(program, kernel.code.name, *kernel[1:], device)
-    found[sink] = (Part(runner),)
+    found[sink] = (BoundRunner(runner),)
     if trace.recorder is not None: trace.recorder.loaded(runner, start_ns)
   return found
 
-def _of_any_size(device: str, sink: UOp) -> tuple[Part, ...]:
+def _of_any_size(device: str, sink: UOp) -> tuple[BoundRunner, ...]:
   """Return launches of the forms for any size, each with as many work items as it can fill; none if the kernel has no
   such forms."""
   if not any(u.op is Ops.THREEFRY for u in sink.toposort()): return ()
   from tinyhw.engine.run.sizes import MOST, START, any_size  # hidden: sizes.py loads codegen
   general = any_size(sink)
   if general is None: return ()
-  found: list[Part] = []
+  found: list[BoundRunner] = []
   done = 0
   for form in general.forms:
     if done == general.elements: break
@@ -221,6 +221,6 @@ def _of_any_size(device: str, sink: UOp) -> tuple[Part, ...]:
     operations, bytes_moved = whole.operations * grid // whole.grid, whole.bytes_moved * grid // whole.grid
     numbers = tuple([name for name in whole.variables if name not in values])
     launched = whole._replace(variables=numbers, grid=grid, operations=operations, bytes_moved=bytes_moved)
-    found.append(Part(launched, tuple([values[name] for name in whole.variables[len(numbers):]])))
+    found.append(BoundRunner(launched, tuple([values[name] for name in whole.variables[len(numbers):]])))
     done += grid * each
   return tuple(found) if done == general.elements else ()

@@ -15,7 +15,7 @@ from tinyhw.device import Buffer, Device, DeviceLike, Launch
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory import cuts, writes
 from tinyhw.engine.memory.buffers import Storage, buffer_of, buffers_in, multi, new_buffer, new_storage
-from tinyhw.engine.run.compile import Part, Runner, parts, value_of
+from tinyhw.engine.run.compile import BoundRunner, Runner, parts, value_of
 from tinyhw.engine.run.faults import boundary
 from tinyhw.engine.schedule.lower import Kernel
 from tinyhw.engine.schedule.multi import SHARD
@@ -136,11 +136,12 @@ def compute(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> N
   if this_thread.capture is not None: this_thread.capture.computed.update(todo)
   if kept is not None: kept.finish()
 
-def _planned(todo: list[UOp], overwritten: Sequence[Storage] | None) -> tuple[Canonical, Kept | None, Schedule | None]:
+def _planned(todo: list[UOp], overwritten: Sequence[Storage] | None
+             ) -> tuple[Canonical, PreservedValues | None, Schedule | None]:
   """Return the schedule of the nodes and of values that would be lost; None if there is nothing to do."""
   canonical = canonicalize(todo, known)
   if this_thread.capture is not None: canonical = _with_outside(this_thread.capture, todo, canonical)
-  kept = Kept(todo, canonical, overwritten or ()) if canonical.assigns or overwritten else None
+  kept = PreservedValues(todo, canonical, overwritten or ()) if canonical.assigns or overwritten else None
   if not todo: return canonical, kept, None
   # a TinyJit compares the numbers of its first two calls
   if this_thread.kernels is not None: return canonical, kept, schedule(canonical)
@@ -172,7 +173,7 @@ def _with_outside(capture: Capture, todo: list[UOp], canonical: Canonical) -> Ca
   capture.met.update(canonical.new.keys() & capture.waiting - capture.given)
   return canonical
 
-class Kept:
+class PreservedValues:
   """Adds to a schedule the values that its writes would spoil, until no live value needs an overwritten state.
 
   Values from before a capture are computed first, in a schedule of their own, so that replays leave them alone.
@@ -262,7 +263,7 @@ def _mark(u: UOp, held: UOp | None) -> None:
 def _shaped(held: UOp, u: UOp) -> UOp:
   return held if held.shape == u.shape else UOp(Ops.RESHAPE, u.dtype, (held,) + to_indices(u.shape))
 
-def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> list[UOp | None]:
+def run(made: Schedule, canonical: Canonical, kept: PreservedValues | None = None) -> list[UOp | None]:
   """Run a schedule. Return the BUFFER node of each root, None for an ASSIGN. Roots that became equal get copies: each
   has its own.
 
@@ -317,7 +318,7 @@ def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storag
           for s in _launches(device, kernels, [tuple([b.bufs[i] for b in bufs]) for bufs in used],
                              {**canonical.variables, SHARD: i})]
 
-def found_parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
+def found_parts(device: str, sinks: Sequence[UOp]) -> list[tuple[BoundRunner, ...]]:
   """Return the compiled and loaded launches of each of a schedule's kernels on a device."""
   if not BEAM: return parts(device, sinks)
   from tinyhw.engine.run.tune import tuned  # hidden: a search is loaded where one is wanted
@@ -336,8 +337,8 @@ def _launches(device: str, kernels: Sequence[Kernel], used: Sequence[tuple[Buffe
   return [step_of(part, s.buffers, variables, kernel.line, s) for kernel, launched, s in zip(kernels, found, sources)
           for part in launched]
 
-def step_of(part: Part, buffers: tuple[Buffer, ...], variables: dict[str, int], line: trace.Location | None = None,
-            source: Source | None = None) -> Step:
+def step_of(part: BoundRunner, buffers: tuple[Buffer, ...], variables: dict[str, int],
+            line: trace.Location | None = None, source: Source | None = None) -> Step:
   found = part.runner
   if len(found.slots) != len(buffers): buffers = tuple([buffers[slot] for slot in found.slots])
   try: values = tuple([variables[name] for name in found.variables]) + part.fixed

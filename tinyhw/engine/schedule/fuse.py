@@ -23,7 +23,7 @@ only speed.
 from __future__ import annotations
 
 from tinyhw.dtype import can_lossless_cast, dtypes
-from tinyhw.engine.schedule.indexing import ZERO, Place, both, move, reshape_index
+from tinyhw.engine.schedule.indexing import ZERO, GatedIndex, both, move, reshape_index
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp, sint
 
@@ -36,7 +36,7 @@ _VALUE_SOURCE = {Ops.ASSIGN: 1, Ops.CONTIGUOUS: 0}
 
 RECOMPUTE_LIMIT = 4              # evaluations per element above which an elementwise node gets a buffer
 # Number of indices above which an elementwise node gets a buffer, whatever it costs to compute.
-PLACES_LIMIT = 8
+INDICES_LIMIT = 8
 ROW_BYTES_LIMIT = 512 * 1024     # a row that is reduced and then read again should still be in the cache
 MIN_ROWS = 8                     # fewer outer iterations than this cannot feed the workers
 # A reduction that uses each element more often (a matmul) has a tile of its own.
@@ -71,9 +71,9 @@ def operands(u: UOp) -> tuple[UOp, ...]:
 
 def _value(u: UOp) -> UOp: return u.src[_VALUE_SOURCE[u.op]] if u.op in _VALUE_SOURCE else u
 
-def index_ranges(place: Place) -> frozenset[UOp]: return frozenset(r for i in place.index for r in i.ranges)
+def index_ranges(gated: GatedIndex) -> frozenset[UOp]: return frozenset(r for i in gated.index for r in i.ranges)
 
-class Places:
+class Fusion:
   """The result of the first sweep.
 
   at[u]: the gated indices at which u's value is computed, by kernel. realized: nodes with a buffer, and so a kernel.
@@ -84,13 +84,13 @@ class Places:
     self.roots, self.forced = frozenset(roots), forced
     self.closed = closed                                     # only roots and forced nodes get a buffer
     self.nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
-    self.at: dict[UOp, dict[tuple[UOp, Place], None]] = {}
+    self.at: dict[UOp, dict[tuple[UOp, GatedIndex], None]] = {}
     self.realized: dict[UOp, tuple[UOp, ...]] = {}           # node -> the ranges of its kernel
     # The gated index in a realized node that its kernel's ranges visit.
-    self.own: dict[UOp, Place] = {}
-    self.moved: dict[tuple[UOp, Place], Place] = {}
+    self.own: dict[UOp, GatedIndex] = {}
+    self.moved: dict[tuple[UOp, GatedIndex], GatedIndex] = {}
     # By the argument of a placeholder: the index node, and the gated index at which its value is wanted.
-    self.gathers: list[tuple[UOp, Place]] = []
+    self.gathers: list[tuple[UOp, GatedIndex]] = []
     self.reduce_ranges: dict[UOp, tuple[UOp, ...]] = {}
     # Kernel -> ranges of the reductions that run only under its outer loops.
     self.rows: dict[UOp, list[frozenset[UOp]]] = {}
@@ -158,36 +158,36 @@ class Places:
 
   def _sweep(self) -> None:
     for u in reversed(self.nodes):
-      places = self.at.get(u, {})
+      indices = self.at.get(u, {})
       if u.op is Ops.DEVICE: continue
-      if u in self.roots or u in self.forced or not self.closed and self._wants_buffer(u, places):
-        ranges, place = own_place(u, self.loop_shape(u))
-        self.realized[u], self.own[u] = ranges, place
+      if u in self.roots or u in self.forced or not self.closed and self._wants_buffer(u, indices):
+        ranges, gated = own_index(u, self.loop_shape(u))
+        self.realized[u], self.own[u] = ranges, gated
         self.inside[u] = list(self.epilogue.get(_value(u), ()))
-        self._push(u, u, place)
+        self._push(u, u, gated)
       else:
-        for kernel, place in list(places): self._push(u, kernel, place)
+        for kernel, gated in list(indices): self._push(u, kernel, gated)
 
-  def _add(self, u: UOp, kernel: UOp, place: Place) -> None:
-    if u not in self.constant: self.at.setdefault(u, {})[kernel, place] = None
+  def _add(self, u: UOp, kernel: UOp, gated: GatedIndex) -> None:
+    if u not in self.constant: self.at.setdefault(u, {})[kernel, gated] = None
 
-  def _push(self, u: UOp, kernel: UOp, place: Place) -> None:
+  def _push(self, u: UOp, kernel: UOp, gated: GatedIndex) -> None:
     """Tell u's sources the indices at which their values are wanted."""
     op = u.op
     if op in GroupOp.Elementwise:
-      for s in u.src: self._add(s, kernel, place)
+      for s in u.src: self._add(s, kernel, gated)
     elif op in GroupOp.Movement or op in (Ops.REDUCE_AXIS, Ops.GATHER):
-      moved = self.moved.get((u, place))
-      if moved is None: moved = self.moved[u, place] = self._move(u, place)
+      moved = self.moved.get((u, gated))
+      if moved is None: moved = self.moved[u, gated] = self._move(u, gated)
       self._add(u.src[0], kernel, moved)
-      if op is Ops.GATHER: self._add(u.src[1], kernel, place)
+      if op is Ops.GATHER: self._add(u.src[1], kernel, gated)
       if op is Ops.REDUCE_AXIS:
-        runs = self.evaluations(kernel, place)
+        runs = self.evaluations(kernel, gated)
         for r in self.reduce_ranges[u]: self.folds[kernel, r] = max(self.folds.get((kernel, r), 0), runs)
-    elif op is Ops.ASSIGN: self._add(u.src[1], kernel, place)
-    elif op not in LEAVES and op is not Ops.COPY: self._add(u.src[0], kernel, place)
+    elif op is Ops.ASSIGN: self._add(u.src[1], kernel, gated)
+    elif op not in LEAVES and op is not Ops.COPY: self._add(u.src[0], kernel, gated)
 
-  def _move(self, u: UOp, place: Place) -> Place:
+  def _move(self, u: UOp, gated: GatedIndex) -> GatedIndex:
     if u.op is Ops.REDUCE_AXIS:
       if u not in self.reduce_ranges:
         self.reduce_ranges[u] = tuple(
@@ -195,15 +195,15 @@ class Places:
                                                            (1000 - self.level[u]) * 1000 + k, AxisType.REDUCE)
           for k, axis in enumerate(sorted(u.arg[1])))
       axes = dict(zip(sorted(u.arg[1]), self.reduce_ranges[u]))
-      return Place(tuple(axes.get(k, i) for k, i in enumerate(place.index)), place.valid)
+      return GatedIndex(tuple(axes.get(k, i) for k, i in enumerate(gated.index)), gated.valid)
     if u.op is Ops.GATHER:
       axis = u.arg
-      there = UOp(Ops.GATHER, dtypes.weakint, place.index + (() if place.valid is None else (place.valid,)),
+      there = UOp(Ops.GATHER, dtypes.weakint, gated.index + (() if gated.valid is None else (gated.valid,)),
                   len(self.gathers))
-      self.gathers.append((u.src[1], place))
+      self.gathers.append((u.src[1], gated))
       inside = (there >= 0) & (there < u.src[0].shape[axis])
-      return Place(place.index[:axis] + (there,) + place.index[axis + 1:], both(place.valid, inside))
-    return move(u, place)
+      return GatedIndex(gated.index[:axis] + (there,) + gated.index[axis + 1:], both(gated.valid, inside))
+    return move(u, gated)
 
   # ***** decisions *****
 
@@ -218,42 +218,42 @@ class Places:
       v = next(s for s in v.src if self.chain.get(s) is r)
     return r.shape if r.size == u.size else u.shape
 
-  def _wants_buffer(self, u: UOp, places: dict[tuple[UOp, Place], None]) -> bool:
+  def _wants_buffer(self, u: UOp, indices: dict[tuple[UOp, GatedIndex], None]) -> bool:
     if u.op in REALIZED: return True
-    if u in self.trivial or not places: return False
+    if u in self.trivial or not indices: return False
     if u in self.epilogue:
-      if len(places) > 1: return True
-      ((kernel, place),) = places
-      return not self._inlines(u, kernel, place)
+      if len(indices) > 1: return True
+      ((kernel, gated),) = indices
+      return not self._inlines(u, kernel, gated)
     if u in self.chain or u.op in GroupOp.Movement or self._widens(u): return False
-    if len(places) > PLACES_LIMIT: return True
+    if len(indices) > INDICES_LIMIT: return True
     runs: dict[UOp, int] = {}
-    for kernel, place in places:
-      n = self.evaluations(kernel, place)
+    for kernel, gated in indices:
+      n = self.evaluations(kernel, gated)
       if n >= RECOMPUTE_LIMIT * u.size: return True
       runs[kernel] = runs.get(kernel, 0) + n
     return any(n > 2 * RECOMPUTE_LIMIT * u.size for n in runs.values())
 
-  def evaluations(self, kernel: UOp, place: Place) -> int:
+  def evaluations(self, kernel: UOp, gated: GatedIndex) -> int:
     """Return how often a value at an index is computed: once per point of its ranges, and again in each run of an
     enclosing reduction loop."""
-    ranges = index_ranges(place)
+    ranges = index_ranges(gated)
     inner = [r for r in ranges if r.arg[1] is AxisType.REDUCE]
     if not inner: return prod_sizes(ranges)
     runs = max(self.folds.get((kernel, r), 1) for r in inner)
     return runs * prod_sizes(frozenset(r for r in inner if self.folds.get((kernel, r), 1) == runs))
 
-  def _inlines(self, u: UOp, kernel: UOp, place: Place) -> bool:
+  def _inlines(self, u: UOp, kernel: UOp, gated: GatedIndex) -> bool:
     """Try to put the reductions whose epilogue ends in u into the consumer's kernel; return whether they may run there.
 
     The rules are in the head of this file.
     """
     if kernel not in self.realized or kernel.op is Ops.COPY: return False
-    ranges, outer, inside = index_ranges(place), self.realized[kernel], self.inside[kernel]
+    ranges, outer, inside = index_ranges(gated), self.realized[kernel], self.inside[kernel]
     # The kernel of a CONTIGUOUS has its own reduction from the start.
     together = list(dict.fromkeys(inside + self.epilogue[u]))
     if not ranges <= frozenset(outer) or prod_sizes(ranges) > u.size or self._crowd(together): return False
-    if len(ranges) != len(outer) and not self._nests(u, kernel, place): return False
+    if len(ranges) != len(outer) and not self._nests(u, kernel, gated): return False
     self.inside[kernel] = together
     return True
 
@@ -261,14 +261,14 @@ class Places:
     """Does one of several reductions need a kernel of its own?"""
     return len(reductions) > 1 and any([is_large_product(r, self.extent) for r in reductions])
 
-  def _nests(self, u: UOp, kernel: UOp, place: Place) -> bool:
+  def _nests(self, u: UOp, kernel: UOp, gated: GatedIndex) -> bool:
     """Try to put the reductions whose epilogue ends in u under some of kernel's outer loops; return whether they may
     run there.
 
     They run once for all iterations of the other outer loops.
     """
-    ranges = index_ranges(place)
-    if place.valid is not None or any(terms_per_element(r, self.extent) > REUSE_LIMIT for r in self.epilogue[u]):
+    ranges = index_ranges(gated)
+    if gated.valid is not None or any(terms_per_element(r, self.extent) > REUSE_LIMIT for r in self.epilogue[u]):
       return False
     rows, row = prod_sizes(ranges), max(r.src[0].size // max(r.size, 1) for r in self.epilogue[u])
     small = rows * row + kernel.size <= SMALL_WORK
@@ -302,27 +302,27 @@ def prod_sizes(ranges: frozenset[UOp]) -> int:
   for r in ranges: n *= range_size(r)
   return n
 
-def own_place(u: UOp, loops: tuple[sint, ...]) -> tuple[tuple[UOp, ...], Place]:
+def own_index(u: UOp, loops: tuple[sint, ...]) -> tuple[tuple[UOp, ...], GatedIndex]:
   """Return fresh ranges over `loops` for u's kernel, and the gated index in u that they visit."""
   index = tuple(ZERO if isinstance(n, int) and n == 1 else UOp.range(simplest(n), k, AxisType.LOOP)
                 for k, n in enumerate(loops))
   ranges = tuple(i for i in index if i is not ZERO)
-  return ranges, Place(index if loops == u.shape else reshape_index(index, loops, u.shape))
+  return ranges, GatedIndex(index if loops == u.shape else reshape_index(index, loops, u.shape))
 
-def fused(roots: list[UOp]) -> Places:
+def fused(roots: list[UOp]) -> Fusion:
   """Decide the fusion of a graph, with the extra buffers that are worth their bytes.
 
   Values that are computed twice to save memory (over AFTER) get the same buffers as if they were computed once. So both
   computations have the same kernels, and all results have the bits of the graph without AFTER.
   """
   once = _without_after(roots)
-  if once: return Places(roots, _stored_alike(once, fused([once[r] for r in roots])), closed=True)
-  places = Places(roots)
-  worth = buffers_worth(places)
-  return Places(roots, worth) if worth else places
+  if once: return Fusion(roots, _stored_alike(once, fused([once[r] for r in roots])), closed=True)
+  fusion = Fusion(roots)
+  worth = buffers_worth(fusion)
+  return Fusion(roots, worth) if worth else fusion
 
-def _stored_alike(once: dict[UOp, UOp], places: Places) -> frozenset[UOp]:
-  return frozenset(u for u, v in once.items() if v in places.realized and u.op is not Ops.AFTER)
+def _stored_alike(once: dict[UOp, UOp], fusion: Fusion) -> frozenset[UOp]:
+  return frozenset(u for u, v in once.items() if v in fusion.realized and u.op is not Ops.AFTER)
 
 def _without_after(roots: list[UOp]) -> dict[UOp, UOp]:
   """Map each node to its counterpart in the graph without AFTERs, in which nothing is computed twice; empty if there
@@ -336,19 +336,19 @@ def _without_after(roots: list[UOp]) -> dict[UOp, UOp]:
     elif u.op is not Ops.SINK: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
   return new
 
-def buffers_worth(places: Places) -> frozenset[UOp]:
+def buffers_worth(fusion: Fusion) -> frozenset[UOp]:
   """Return elementwise nodes wanted in several kernels for which one more buffer means fewer bytes moved.
 
   With k kernels that each read l buffers to make the node, k*l reads become l reads, one write and k reads. For k = 2
   that is fewer from l = 4 on, and for more kernels sooner. So no more than ENOUGH_READS buffers of each node need be
   known.
   """
-  wanted = {u: k for u, at in places.at.items() if len(at) > 1 and (k := len({kernel for kernel, _ in at})) > 1
-            and u.op in GroupOp.Elementwise and u not in places.trivial and u not in places.chain}
+  wanted = {u: k for u, at in fusion.at.items() if len(at) > 1 and (k := len({kernel for kernel, _ in at})) > 1
+            and u.op in GroupOp.Elementwise and u not in fusion.trivial and u not in fusion.chain}
   leaves: dict[UOp, tuple[UOp, ...]] = {}
   found: set[UOp] = set()
-  for u in places.nodes if wanted else ():
-    if u in places.realized or u.op is Ops.BUFFER: leaves[u] = (u,)
+  for u in fusion.nodes if wanted else ():
+    if u in fusion.realized or u.op is Ops.BUFFER: leaves[u] = (u,)
     else:
       leaves[u] = reads = leaves_of(u, leaves)
       k, l = wanted.get(u, 0), len(reads)

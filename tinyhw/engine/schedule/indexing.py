@@ -1,8 +1,8 @@
 """Movement operations as index expressions: the index of a result element gives the index of the source element.
 Nothing is copied.
 
-A gated index (`Place`) says where a node is read: one index expression per axis, and the condition under which the
-element exists (PAD, GATHER). Reads with a false condition give 0 and do not touch memory. `move(u, place)` takes a
+A `GatedIndex` says where a node is read: one index expression per axis, and the condition under which the
+element exists (PAD, GATHER). Reads with a false condition give 0 and do not touch memory. `move(u, gated)` takes a
 gated index in u to the one in u's source.
 """
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tinyhw.uop.ops import UOp, sint, sint_prod, to_index
 
 ZERO = UOp(Ops.CONST, dtypes.weakint, (), 0)
 
-class Place(NamedTuple):
+class GatedIndex(NamedTuple):
   """An index expression per axis, and the condition for the element to exist (None: always)."""
   index: tuple[UOp, ...]  # type: ignore[assignment]  # hides tuple.index, which nobody wants here
   valid: UOp | None = None
@@ -109,21 +109,22 @@ def reshape_index(index: tuple[UOp, ...], shape: tuple[sint, ...], source: tuple
     for k, i in zip(sources[j0:j1], found): out[k] = i
   return tuple(out)
 
-def _reshape(u: UOp, p: Place) -> Place: return Place(reshape_index(p.index, u.shape, u.src[0].shape), p.valid)
+def _reshape(u: UOp, p: GatedIndex) -> GatedIndex:
+  return GatedIndex(reshape_index(p.index, u.shape, u.src[0].shape), p.valid)
 
-def _permute(u: UOp, p: Place) -> Place:
+def _permute(u: UOp, p: GatedIndex) -> GatedIndex:
   out = [ZERO] * len(u.arg)
   for k, axis in enumerate(u.arg): out[axis] = p.index[k]
-  return Place(tuple(out), p.valid)
+  return GatedIndex(tuple(out), p.valid)
 
-def _expand(u: UOp, p: Place) -> Place:
-  return Place(tuple(ZERO if _is_one(n) else i for i, n in zip(p.index, u.src[0].shape)), p.valid)
+def _expand(u: UOp, p: GatedIndex) -> GatedIndex:
+  return GatedIndex(tuple(ZERO if _is_one(n) else i for i, n in zip(p.index, u.src[0].shape)), p.valid)
 
 def least(n: sint) -> int:
   """Return the smallest possible value of a size."""
   return n if isinstance(n, int) else int(n.vmin)
 
-def _shrink(u: UOp, p: Place) -> Place:
+def _shrink(u: UOp, p: GatedIndex) -> GatedIndex:
   """Return the gated index in the source of a SHRINK.
 
   A condition is added if the bounds of Variables do not prove that the part lies inside the axis, though their values
@@ -137,14 +138,14 @@ def _shrink(u: UOp, p: Place) -> Place:
       if there.vmax >= least(n): valid = both(valid, unless_true((there < n).simplify()))
       if there.vmin < 0: valid = both(valid, _not_below(there, 0))
       out.append(there)
-  return Place(tuple(out), valid)
+  return GatedIndex(tuple(out), valid)
 
-def _flip(u: UOp, p: Place) -> Place:
+def _flip(u: UOp, p: GatedIndex) -> GatedIndex:
   shape = u.src[0].shape
-  return Place(tuple((to_index(shape[k]) - 1 - i).simplify() if k in u.arg else i for k, i in enumerate(p.index)),
+  return GatedIndex(tuple((to_index(shape[k]) - 1 - i).simplify() if k in u.arg else i for k, i in enumerate(p.index)),
                p.valid)
 
-def _pad(u: UOp, p: Place) -> Place:
+def _pad(u: UOp, p: GatedIndex) -> GatedIndex:
   out, valid = [], p.valid
   for i, (before, after), n in zip(p.index, u.pairs, u.src[0].shape):
     if isinstance(before, int) and before == 0 and isinstance(after, int) and after == 0:
@@ -154,15 +155,15 @@ def _pad(u: UOp, p: Place) -> Place:
     if not (isinstance(after, int) and after == 0):
       valid = both(valid, (i < (before + n if isinstance(before, int) else before + n)).simplify())
     out.append((i - before).simplify())
-  return Place(tuple(out), None if valid is None else unless_true(valid))
+  return GatedIndex(tuple(out), None if valid is None else unless_true(valid))
 
 def _not_below(i: UOp, limit: sint) -> UOp: return (i >= limit).simplify()
 
-_RULES: dict[Ops, Callable[[UOp, Place], Place]] = {
+_RULES: dict[Ops, Callable[[UOp, GatedIndex], GatedIndex]] = {
   Ops.RESHAPE: _reshape, Ops.PERMUTE: _permute, Ops.EXPAND: _expand, Ops.SHRINK: _shrink, Ops.FLIP: _flip,
   Ops.PAD: _pad,
 }
 
-def move(u: UOp, place: Place) -> Place:
-  """Return the gated index in u's source of the element at `place` in u, a movement operation."""
-  return _RULES[u.op](u, place)
+def move(u: UOp, gated: GatedIndex) -> GatedIndex:
+  """Return the gated index in u's source of the element at `gated` in u, a movement operation."""
+  return _RULES[u.op](u, gated)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from tinyhw import trace
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.writes import is_room
-from tinyhw.engine.schedule.fuse import Places, operands
-from tinyhw.engine.schedule.indexing import ZERO, Place, flatten, move
+from tinyhw.engine.schedule.fuse import Fusion, operands
+from tinyhw.engine.schedule.indexing import ZERO, GatedIndex, flatten, move
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 
@@ -48,22 +48,22 @@ def zero_of(u: UOp) -> UOp: return UOp.const(u.dtype, 0)
 
 class Lowering:
   """Builds values of nodes at gated indices, and their stores."""
-  def __init__(self, places: Places):
-    self.places = places
-    self.value: dict[tuple[UOp, Place], UOp] = {}
+  def __init__(self, fusion: Fusion):
+    self.fusion = fusion
+    self.value: dict[tuple[UOp, GatedIndex], UOp] = {}
     self.storage: dict[UOp, UOp] = {}      # realized node -> the BUFFER (or AFTER of one) that holds it
     self.inherit = trace.same_line if trace._origins else None
-    for u in places.nodes: self._node(u)
+    for u in fusion.nodes: self._node(u)
 
   # ***** values *****
 
   def _node(self, u: UOp) -> None:
-    places = self.places
-    if u in places.realized:
+    fusion = self.fusion
+    if u in fusion.realized:
       self._allocate(u)
-      for _, place in places.at.get(u, ()): self._read(u, place)
+      for _, gated in fusion.at.get(u, ()): self._read(u, gated)
       return
-    for place in dict.fromkeys(p for _, p in places.at.get(u, ())): self.value[u, place] = self.traced(u, place)
+    for gated in dict.fromkeys(p for _, p in fusion.at.get(u, ())): self.value[u, gated] = self.traced(u, gated)
 
   def _allocate(self, u: UOp) -> None:
     if u.op is Ops.ASSIGN: self.storage[u] = UOp(Ops.AFTER, u.dtype, (self._version_before(u),), len(self.storage))
@@ -75,63 +75,63 @@ class Lowering:
     while target not in self.storage and target.op is not Ops.BUFFER: target = target.src[0]
     return self.storage.get(target, target)
 
-  def _read(self, u: UOp, place: Place) -> None:
-    if (u, place) in self.value: return
-    there = self.position(u.src[0], place) if u.op is Ops.ASSIGN else Place((flatten(place.index, u.shape),),
-                                                                            place.valid)
-    self.value[u, place] = load(self.storage[u], there.index[0], there.valid)
+  def _read(self, u: UOp, gated: GatedIndex) -> None:
+    if (u, gated) in self.value: return
+    there = self.position(u.src[0], gated) if u.op is Ops.ASSIGN else GatedIndex((flatten(gated.index, u.shape),),
+                                                                            gated.valid)
+    self.value[u, gated] = load(self.storage[u], there.index[0], there.valid)
 
-  def position(self, target: UOp, place: Place) -> Place:
+  def position(self, target: UOp, gated: GatedIndex) -> GatedIndex:
     """Return the index, in its buffer, of an element of an ASSIGN's target, and the condition for the element to
     exist."""
     while target.op is not Ops.BUFFER:
       if target.op in GroupOp.Movement:
-        place = Place(move(target, place).index, place.valid) if is_room(target) else move(target, place)
+        gated = GatedIndex(move(target, gated).index, gated.valid) if is_room(target) else move(target, gated)
         target = target.src[0]
       elif target in self.storage and target.op is not Ops.ASSIGN:
-        return Place((flatten(place.index, target.shape),), place.valid)
+        return GatedIndex((flatten(gated.index, target.shape),), gated.valid)
       else: target = target.src[0]
-    return place
+    return gated
 
-  def at(self, u: UOp, place: Place) -> UOp:
+  def at(self, u: UOp, gated: GatedIndex) -> UOp:
     """Return the value of a source, which the sweep has computed, or a constant."""
-    if u in self.places.constant: return UOp.const(u.dtype, u.base.arg)
-    return self.value[u, place]
+    if u in self.fusion.constant: return UOp.const(u.dtype, u.base.arg)
+    return self.value[u, gated]
 
-  def traced(self, u: UOp, place: Place) -> UOp:
+  def traced(self, u: UOp, gated: GatedIndex) -> UOp:
     """Return the result of `compute`, with the line of its operation.
 
     Loads and indices get no line: other kernels may have equal ones. They take the line of their users.
     """
-    value = self.compute(u, place)
+    value = self.compute(u, gated)
     if self.inherit is not None and value.op in _TRACED: self.inherit(value, u)
     return value
 
-  def compute(self, u: UOp, place: Place) -> UOp:
+  def compute(self, u: UOp, gated: GatedIndex) -> UOp:
     """Return the value of u at a gated index in terms of its sources' values."""
     op = u.op
-    if op in GroupOp.Elementwise: return UOp(op, u.dtype, tuple([self.at(s, place) for s in u.src]), u.arg)
-    if op is Ops.BUFFER: return load(u, place.index[0], place.valid)
+    if op in GroupOp.Elementwise: return UOp(op, u.dtype, tuple([self.at(s, gated) for s in u.src]), u.arg)
+    if op is Ops.BUFFER: return load(u, gated.index[0], gated.valid)
     if op in GroupOp.Movement or op is Ops.GATHER:
-      moved = self.places.moved[u, place]
+      moved = self.fusion.moved[u, gated]
       value = self.at(u.src[0], moved)
-      return value if moved.valid is place.valid else guarded(value, moved.valid)
+      return value if moved.valid is gated.valid else guarded(value, moved.valid)
     if op is Ops.REDUCE_AXIS:
-      value = self.at(u.src[0], self.places.moved[u, place])
-      return value.reduce(u.arg[0], *[r for r in self.places.reduce_ranges[u] if r is not ZERO])
-    if op is Ops.IOTA: return place.index[0].cast(u.dtype)
+      value = self.at(u.src[0], self.fusion.moved[u, gated])
+      return value.reduce(u.arg[0], *[r for r in self.fusion.reduce_ranges[u] if r is not ZERO])
+    if op is Ops.IOTA: return gated.index[0].cast(u.dtype)
     if op is Ops.DEFINE_VAR: return u if not u.src else UOp(op, u.dtype, (), u.arg)
-    return self.at(u if op is Ops.CONST else u.src[0], place)
+    return self.at(u if op is Ops.CONST else u.src[0], gated)
 
   # ***** kernels *****
 
   def kernels(self) -> list[Kernel]:
     """Return one kernel per realized node, sources first."""
     out = []
-    for u in self.places.nodes:
-      if u not in self.places.realized: continue
-      ranges = self.places.realized[u]
-      place = self.places.own[u]
+    for u in self.fusion.nodes:
+      if u not in self.fusion.realized: continue
+      ranges = self.fusion.realized[u]
+      gated = self.fusion.own[u]
       if u.op is Ops.COPY:
         value = u.src[0]
         while value.op is Ops.RESHAPE: value = value.src[0]
@@ -140,9 +140,9 @@ class Lowering:
         out.append(Kernel(u, u, buffers, [source], [self.storage[u]], [self.storage[u], source]))
         continue
       if u.op is Ops.ASSIGN:
-        there = self.position(u.src[0], place)
-        store = self.storage[u].src[0].index(there.index[0]).store(self.at(u.src[1], place), *ranges, gate=there.valid)
-      else: store = self.storage[u].index(flatten(place.index, u.shape)).store(self.traced(u, place), *ranges)
+        there = self.position(u.src[0], gated)
+        store = self.storage[u].src[0].index(there.index[0]).store(self.at(u.src[1], gated), *ranges, gate=there.valid)
+      else: store = self.storage[u].index(flatten(gated.index, u.shape)).store(self.traced(u, gated), *ranges)
       store = store.simplify()
       if self.inherit is not None: self.inherit(store, u)
       kernel = Kernel(u, UOp.sink(store, arg=KernelInfo()))
@@ -156,10 +156,10 @@ class Lowering:
     """Tell kernels that compute an AFTER the buffers to write before them: those on which the other sources of the
     AFTER depend."""
     by_node = {k.node: k for k in kernels}
-    for u in self.places.nodes:
+    for u in self.fusion.nodes:
       if u.op is not Ops.AFTER: continue
       earlier = self._stored_below(u.src[1:])
-      for node in dict.fromkeys(kernel for kernel, _ in self.places.at.get(u, ())): by_node[node].late.extend(earlier)
+      for node in dict.fromkeys(kernel for kernel, _ in self.fusion.at.get(u, ())): by_node[node].late.extend(earlier)
 
   def _stored_below(self, nodes: Sequence[UOp]) -> list[UOp]:
     """Return the storage of the nearest nodes with a kernel, at or below these nodes."""
@@ -167,7 +167,7 @@ class Lowering:
     seen, stack = set(nodes), list(nodes)
     while stack:
       u = stack.pop()
-      if u in self.places.realized: found[self.storage[u]] = None
+      if u in self.fusion.realized: found[self.storage[u]] = None
       else:
         new = [s for s in operands(u) if s not in seen]
         seen.update(new)
@@ -179,7 +179,7 @@ class Lowering:
 
     Each index is built once, however many indices stand below it.
     """
-    if not self.places.gathers: return root
+    if not self.fusion.gathers: return root
     new: dict[UOp, UOp] = {}
     stack: list[UOp | None] = [root]    # None precedes a node whose sources are known
     while stack:
@@ -197,7 +197,7 @@ class Lowering:
         stack += (self._index(u),) if u.op is Ops.GATHER else u.src[::-1]
     return new[root]
 
-  def _index(self, placeholder: UOp) -> UOp: return self.at(*self.places.gathers[placeholder.arg]).cast(dtypes.weakint)
+  def _index(self, placeholder: UOp) -> UOp: return self.at(*self.fusion.gathers[placeholder.arg]).cast(dtypes.weakint)
 
   def _finish(self, kernel: Kernel) -> None:
     """Replace gathered indices by their values, number buffers and ranges."""
@@ -236,9 +236,9 @@ def storage_of(version: UOp) -> UOp:
   return version
 
 def load(buffer: UOp, position: UOp, valid: UOp | None) -> UOp:
-  place = UOp(Ops.INDEX, buffer.dtype, (buffer, position))
-  if valid is None: return UOp(Ops.LOAD, buffer.dtype, (place,))
-  return UOp(Ops.LOAD, buffer.dtype, (place, valid, zero_of(buffer)))
+  gated = UOp(Ops.INDEX, buffer.dtype, (buffer, position))
+  if valid is None: return UOp(Ops.LOAD, buffer.dtype, (gated,))
+  return UOp(Ops.LOAD, buffer.dtype, (gated, valid, zero_of(buffer)))
 
 def guarded(value: UOp, valid: UOp | None) -> UOp:
   """Return value if valid, else 0. A load with the same condition gives 0 there already."""

@@ -19,7 +19,7 @@ from tinyhw.uop.ops import UOp
 ALIGNMENT = 64
 
 @dataclass
-class Plan:
+class MemoryPlan:
   """Offsets of temporary buffers. offsets: temporary BUFFER → byte offset in its device's arena. arena_bytes: by
   device. kept: BUFFERs that outlive the schedule."""
   offsets: dict[UOp, int] = field(default_factory=dict)
@@ -73,9 +73,9 @@ def _bytes(b: UOp) -> int:
 
 def is_temporary(buffer: UOp, kept: set[UOp]) -> bool: return buffer.arg[0][0] != "in" and buffer not in kept
 
-def plan_memory(kernels: list[Kernel], kept: set[UOp]) -> Plan:
+def plan_memory(kernels: list[Kernel], kept: set[UOp]) -> MemoryPlan:
   """Return offsets for all buffers of the kernels that are neither inputs nor kept."""
-  plan = Plan(kept=[b for k in kernels for b in dict.fromkeys(map(storage_of, k.writes)) if b in kept])
+  plan = MemoryPlan(kept=[b for k in kernels for b in dict.fromkeys(map(storage_of, k.writes)) if b in kept])
   last: dict[UOp, int] = {}
   for n, k in enumerate(kernels):
     for b in k.buffers: last[b] = n

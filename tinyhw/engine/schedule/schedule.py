@@ -27,7 +27,7 @@ from tinyhw.engine.memory.disk import piece_node, resolve, truth
 from tinyhw.engine.schedule.fuse import fused
 from tinyhw.engine.schedule.group import group_kernels
 from tinyhw.engine.schedule.lower import Kernel, Lowering, storage_of
-from tinyhw.engine.schedule.memory import Plan, plan_memory, thrifty_order
+from tinyhw.engine.schedule.memory import MemoryPlan, plan_memory, thrifty_order
 from tinyhw.engine.schedule.multi import Local, distribute, is_multi
 from tinyhw.engine.schedule.numbers import with_arguments
 from tinyhw.engine.schedule.regroup import regrouped, regroups
@@ -64,7 +64,7 @@ class Schedule:
   kernels: list[Kernel]
   runs: list[tuple[str | tuple[str, ...] | None, list[Kernel]]]
   storage: dict[UOp, UOp]
-  plan: Plan
+  plan: MemoryPlan
   device: str | tuple[str, ...]
   local: dict[UOp, Local]
 

@@ -79,7 +79,7 @@ def is_followed_module(name: Any) -> bool:
   if name.startswith("namedtuple_") and name not in sys.modules: return False
   return name.partition(".")[0] != "tinyhw" or name.startswith(("tinyhw.nn", "tinyhw.llm"))
 
-class Place(NamedTuple):
+class Guard(NamedTuple):
   """A guard on one value: `read(container, key)` returns the present value."""
   read: Callable[[Any, Any], Any]
   container: Any
@@ -113,12 +113,12 @@ class Root(NamedTuple):
   objects: tuple[tuple[str, Callable[[], Any]], ...]
   local: set[tuple[CodeType, str]]
 
-class Surroundings:
+class Guards:
   """Guards: live-ins and their values. lasting: holds the values as long as the guards exist; otherwise objects and
   Tensors are held weakly."""
   def __init__(self, lasting: bool = True):
     self.lasting = lasting
-    self.places: list[Place] = []
+    self.guards: list[Guard] = []
     # A list or dict, its items (keys, then values), and its name.
     self.contents: list[tuple[Any, tuple[Any, ...], str]] = []
     self.growing: list[tuple[Any, int, str]] = []
@@ -135,7 +135,7 @@ class Surroundings:
     """Record the live-ins of a called function."""
     names = names_of(root.code)
     for name in names.globals & root.globals.keys():
-      self._place(_item, root.globals, name, root.globals[name], name, names)
+      self._guard(_item, root.globals, name, root.globals[name], name, names)
     for name in names.modules:
       if (module := sys.modules.get(name)) is not None: self.inside(module, name, names)
     if (function := root.function()) is not None: self._function(function, names, root.local)
@@ -146,19 +146,19 @@ class Surroundings:
 
   def _function(self, function: FunctionType, names: Names, local: set[tuple[CodeType, str]]) -> None:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-      if (function.__code__, name) not in local: self._place(_cell, cell, None, _cell(cell, None), name, names)
+      if (function.__code__, name) not in local: self._guard(_cell, cell, None, _cell(cell, None), name, names)
     arguments = function.__code__.co_varnames
     first = function.__code__.co_argcount - len(function.__defaults__ or ())
     for k, value in enumerate(function.__defaults__ or ()):
       self.inside(value, f"the default of {arguments[first + k]}", names)
     for name, value in (function.__kwdefaults__ or {}).items(): self.inside(value, f"the default of {name}", names)
 
-  def _place(self, read: Callable[[Any, Any], Any], container: Any, key: Any, value: Any, name: str, names: Names,
+  def _guard(self, read: Callable[[Any, Any], Any], container: Any, key: Any, value: Any, name: str, names: Names,
              depth: int = 0) -> None:
     if (isinstance(value, (ModuleType, type)) or isinstance(value, FunctionType)
         and not is_followed(value.__code__.co_filename)):
       return self.inside(value, name, names, depth)
-    if len(self.places) >= _MOST_PLACES:
+    if len(self.guards) >= _MOST_PLACES:
       raise JitError(f"the function reads more than {_MOST_PLACES} places besides its arguments; pass them")
     if (id(container), key) not in self._seen:
       self._seen.add((id(container), key))
@@ -166,7 +166,7 @@ class Surroundings:
       if not self.lasting and isinstance(value, Tensor): value = weakref.ref(value)
       if not self.lasting and read is _attribute and (weak := _weak(container)) is not None:
         read, container = _referred, weak
-      self.places.append(Place(read, container, key, value, name))
+      self.guards.append(Guard(read, container, key, value, name))
       if isinstance(value, weakref.ref): value = value()
     if (key if isinstance(key, str) else name) in names.grown and isinstance(value, (list, dict, set)):
       if (id(value), "growing") in self._seen: return
@@ -193,7 +193,7 @@ class Surroundings:
       self.inside(value.args, f"{name}.args", names, depth)
       self.inside(value.keywords, f"{name}.keywords", names, depth)
     elif isinstance(value, ContextVar):
-      self._place(_context, value, None, _context(value, None), f"{name}.get()", names, depth + 1)
+      self._guard(_context, value, None, _context(value, None), f"{name}.get()", names, depth + 1)
     elif value is os.environ or value is os and names.environment or value is os.getenv:
       self._environment(names.environment)
     elif is_data(value): self._data(value, name)
@@ -211,7 +211,7 @@ class Surroundings:
     written = [key for key in keys if key is not None]
     if not written or None in keys: self.contents.append((_VARIABLES, _items(_VARIABLES), "os.environ"))
     else:
-      self.places.extend(Place(_item, os.environ, key, os.environ.get(key, _MISSING), f"os.environ[{key!r}]")
+      self.guards.extend(Guard(_item, os.environ, key, os.environ.get(key, _MISSING), f"os.environ[{key!r}]")
                          for key in written)
 
   def _tensor(self, value: Tensor, name: str) -> None:
@@ -240,7 +240,7 @@ class Surroundings:
     if self.lasting: self._kept.append(value)
     for wrapper, key in _WRAPPERS.items():
       if isinstance(value, wrapper):
-        self._place(_attribute, value, key, getattr(value, key), f"{name}.{key}", names, depth + 1)
+        self._guard(_attribute, value, key, getattr(value, key), f"{name}.{key}", names, depth + 1)
     own = {} if isinstance(value, type) else getattr(value, "__dict__", {})
     if own and ("__dict__" in names.attributes or "vars" in names.globals):
       self.inside(own, f"{name}.__dict__", names, depth + 1)
@@ -253,7 +253,7 @@ class Surroundings:
                     and not _computes(kind.__dict__[key]))
       wanted.difference_update(key for key in names.asked & kind.__dict__.keys() if _computes(kind.__dict__[key]))
     for key in sorted(wanted):
-      self._place(_attribute, value, key, getattr(value, key, _MISSING), f"{name}.{key}", names, depth + 1)
+      self._guard(_attribute, value, key, getattr(value, key, _MISSING), f"{name}.{key}", names, depth + 1)
 
   def _held(self, value: Any) -> Any:
     """Return a passed-on value weakly if possible; other values as they are."""
@@ -266,9 +266,9 @@ class Surroundings:
 
   def check(self) -> None:
     """Raise JitError for the first live-in that has another value now."""
-    for place in self.places:
-      now = place.read(place.container, place.key)
-      if now is not place.value and not _same(now, place.value): _refuse(place.name, place.value, now)
+    for guard in self.guards:
+      now = guard.read(guard.container, guard.key)
+      if now is not guard.value and not _same(now, guard.value): _refuse(guard.name, guard.value, now)
     for container, items, name in self.contents:
       now = _items(container)
       if len(now) != len(items): _refuse_size(name, container, items, now)
@@ -287,10 +287,10 @@ class Surroundings:
 
   def changes(self) -> Iterator[tuple[str, Any, Any]]:
     """Yield the changes that the function itself made: the name, the value before, the value now."""
-    for place in self.places:
-      if place.read is _referred and place.container() is None: continue     # an object of this call only
-      now, before = place.read(place.container, place.key), _strong(place.value)
-      if now is not before and not _same(now, before): yield place.name, before, now
+    for guard in self.guards:
+      if guard.read is _referred and guard.container() is None: continue     # an object of this call only
+      now, before = guard.read(guard.container, guard.key), _strong(guard.value)
+      if now is not before and not _same(now, before): yield guard.name, before, now
     for held, items, name in self.contents:
       if (container := _strong(held)) is None: continue     # of this call only
       now, before = _items(container), [_strong(item) for item in items]
@@ -360,7 +360,7 @@ def _is_shared(value: Any) -> bool:
   random = sys.modules.get("random")
   return value is not None and random is not None and value is getattr(random, "_inst", None)
 
-class Watcher:
+class CallTracer:
   """`with watcher:` notes, of this thread, the functions that are called, what they read, and whether they draw from
   `random`.
 
@@ -370,7 +370,7 @@ class Watcher:
     self.has_drawn = False      # draws from Python's random numbers; other threads may draw, too
     # Containers that are arguments: their contents are given, too.
     self._given = {id(value): value for value in given}
-    self.before = Surroundings(lasting=False)
+    self.before = Guards(lasting=False)
     self.roots: list[Root] = []
     # Recorded keys with their objects, so that ids are not reused.
     self._seen: dict[Any, tuple[Any, ...]] = {}
@@ -448,7 +448,7 @@ class Watcher:
 
   def forget(self) -> None:
     """Drop the records with the values on entry."""
-    self.before = Surroundings(lasting=False)
+    self.before = Guards(lasting=False)
     self._seen.clear()
 
   def _note(self, root: Root) -> None:
@@ -460,9 +460,9 @@ class Watcher:
       inside += [c for c in code.co_consts if isinstance(c, CodeType)]
     self.before.add(root)
 
-  def after(self) -> Surroundings:
+  def after(self) -> Guards:
     """Return guards with the present values, for comparison at replays."""
-    found = Surroundings()
+    found = Guards()
     for root in self.roots: found.add(root)
     for name, value, names in self._objects: found.inside(value, name, names)
     return found

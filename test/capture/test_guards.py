@@ -18,26 +18,26 @@ from typing import Any
 
 import pytest
 
-from tinyhw.capture import surroundings
-from tinyhw.capture.surroundings import Watcher, is_followed
+from tinyhw.capture import guards
+from tinyhw.capture.guards import CallTracer, is_followed
 from tinyhw.errors import JitError
 from tinyhw.tensor import Tensor
 
 def changed(function: Any, change: Any, *arguments: Any) -> str:
   """Return the message after a change between two calls; "" if no change is seen."""
-  watcher = Watcher(function)
+  watcher = CallTracer(function)
   with watcher: function(*arguments)
   assert not list(watcher.before.changes())
-  surroundings = watcher.after()
-  surroundings.check()
+  guards = watcher.after()
+  guards.check()
   change()
-  try: surroundings.check()
+  try: guards.check()
   except JitError as error: return str(error)
   return ""
 
 def effects(function: Any, *arguments: Any) -> list[str]:
   """Return the names that a call changes."""
-  watcher = Watcher(function)
+  watcher = CallTracer(function)
   with watcher: function(*arguments)
   return [name for name, _, _ in watcher.before.changes()]
 
@@ -103,7 +103,7 @@ def test_functions_that_are_called_are_followed() -> None:
 
 def test_comprehensions_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
   """Python 3.10 and 3.11 make a function of each. Its live-ins are followed with the surrounding code."""
-  monkeypatch.setattr(surroundings, "gc", types.SimpleNamespace(get_referrers=None))
+  monkeypatch.setattr(guards, "gc", types.SimpleNamespace(get_referrers=None))
   value, items = 1, (1, 2)
   def change() -> None:
     nonlocal value
@@ -125,7 +125,7 @@ def test_a_closure_is_found_at_its_caller_or_by_asking_all_objects(put: Any, cal
   """Searching all objects takes 36 ms in a process of four million. It is for closures that no variable of the caller
   refers to."""
   asked: list[Any] = []
-  monkeypatch.setattr(surroundings, "gc",
+  monkeypatch.setattr(guards, "gc",
                       types.SimpleNamespace(get_referrers=lambda code: asked.append(code) or gc.get_referrers(code)))
   value = 1
   def f() -> int: return value
@@ -276,7 +276,7 @@ def test_objects_that_are_arguments() -> None:
   assert "x.value is another Box" in changed(f, lambda: setattr(box, "value", Box()), box)
   assert "x.value was a Box" in changed(f, lambda: delattr(box, "value"), box)
 
-def test_functions_without_code_have_no_surroundings() -> None:
+def test_functions_without_code_have_no_guards() -> None:
   assert changed(len, lambda: None, ()) == "" and changed(functools.partial(len, ()), lambda: None) == ""
 
 def test_effects_of_the_function() -> None:
@@ -292,7 +292,7 @@ def test_effects_of_the_function() -> None:
   def keep() -> None: log.append(Tensor([1.0]))  # type: ignore[arg-type]  # that is the test
   assert effects(keep) == ["log"]
 
-def test_objects_of_the_call_are_nobodys_surroundings() -> None:
+def test_objects_of_the_call_have_no_guards() -> None:
   @dataclass
   class Point:
     x: int = 0
@@ -312,7 +312,7 @@ def doubled(items: Any) -> Any:
   lambda x: total(doubled(x)),
   lambda x: sum(sum(q for q in doubled([r])) for r in doubled(x)), lambda x: total(r for r, _ in zip(doubled(x), x)),
   lambda x: max(*(r for r in x)), lambda x: read_total(types.SimpleNamespace(items=doubled(x)))])
-def test_iterators_that_the_function_makes_are_nobodys_surroundings(function: Any) -> None:
+def test_iterators_that_the_function_makes_have_no_guards(function: Any) -> None:
   assert effects(function, [1, 2, 3]) == [] and changed(function, lambda: None, [1, 2, 3]) == ""
 
 def read_total(holder: Any) -> Any: return total(holder.items)
