@@ -61,11 +61,11 @@ def examples(document: str) -> list[Example]:
   return found
 
 def name_of(path: Path) -> str:
-  """The path below docs/ or, of README.md, below the root."""
+  """Return the path below docs/ or, for README.md, below the root."""
   return path.relative_to(ROOT).as_posix().removeprefix("docs/")
 
 def run_here(path: Path) -> list[str]:
-  """What the blocks of a document print, in this process."""
+  """Return the output of a document's blocks, in this process."""
   namespace: dict[str, object] = {"__name__": "__main__"}
   printed = []
   for example in examples(path.read_text(encoding="utf-8")):
@@ -76,7 +76,7 @@ def run_here(path: Path) -> list[str]:
   return printed
 
 def run_apart(path: Path) -> list[str]:
-  """What the blocks of a document print, in a fresh process with settings of our own."""
+  """Return the output of a document's blocks, in a new process with fixed settings."""
   done = subprocess.run([sys.executable, __file__, "--run", str(path)], cwd=ROOT, env=ENVIRONMENT, capture_output=True,
                         text=True, timeout=120)
   assert done.returncode == 0, f"{path.name}:\n{done.stderr}"

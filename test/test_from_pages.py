@@ -1,5 +1,5 @@
 """docs/from-pytorch.md and docs/from-tinygrad.md, line by line: rows of code run on both sides, and each statement has
-its test here by its name."""
+a test here with its name."""
 from __future__ import annotations
 import ast
 import importlib
@@ -23,12 +23,12 @@ PYTORCH, TINYGRAD = ((ROOT / "docs" / name).read_text(encoding="utf-8")
 pytestmark = pytest.mark.host("the pages speak of a computer without a GPU, and of its memory")
 
 def rows(page: str) -> list[list[str]]:
-  """The cells of the rows of a page's table."""
+  """Return the cells of a table's rows."""
   return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines()
           if line.startswith("| ")][1:]
 
 def snippets(cell: str) -> list[str]:
-  """What of a cell is code that stands for itself: no single name or text."""
+  """Return the code of a cell, without single names or texts."""
   return [code for code in re.findall(r"`([^`]*)`", cell) if re.search(r"[(]", code) and not code.startswith("class ")]
 
 # ***** PyTorch *****
@@ -52,7 +52,7 @@ class TorchNet(torch.nn.Module):
   def forward(self, x: Any) -> Any: return torch.relu(self.head(x))
 
 def names(own: bool, folder: Path) -> dict[str, Any]:
-  """What the snippets name: the same values on both sides."""
+  """Return the values of the snippets' names, equal on both sides."""
   make = Tensor if own else torch.tensor
   saved = folder / "saved.pth"
   if not saved.exists(): torch.save({"x": torch.tensor(A)}, saved)
@@ -65,7 +65,7 @@ def names(own: bool, folder: Path) -> dict[str, Any]:
   return {**common, "torch": torch, "F": torch.nn.functional, "net": TorchNet()}
 
 def run(code: str, scope: dict[str, Any]) -> Any:
-  """The value of an expression; None of a statement."""
+  """Return the value of an expression; None for a statement."""
   if not isinstance(ast.parse(code).body[0], ast.Expr): return exec(code, scope)
   return eval(code, scope)
 

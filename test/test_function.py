@@ -1,5 +1,4 @@
-"""`function`: what it gives is what the function gives; what it depends on, gradients of its own, kernels that are
-compiled ahead; errors."""
+"""`function`: it has the function's results; its inputs, own gradients, kernels that are compiled ahead; errors."""
 from __future__ import annotations
 import copy
 import pickle
@@ -24,7 +23,7 @@ def tensor(*values: float) -> Tensor: return Tensor([float(v) for v in values]).
 
 @pytest.fixture(autouse=True, scope="module")
 def all_engines() -> None:
-  """The engine does not matter here: graphs are made, as they are without @function."""
+  """The engine does not matter here: graphs are built, as without @function."""
 
 def test_it_is_the_function() -> None:
   @function

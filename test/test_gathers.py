@@ -1,7 +1,6 @@
-"""Gathers into everything: random programs against NumPy, some of them new each day, and the oracle against
-differences.
+"""Gathers into everything: random programs against NumPy, some of them new each day, and a test of the oracle.
 
-What test/campaigns/gathers.py does by the ten thousand.
+test/campaigns/gathers.py runs ten thousands of them.
 """
 from __future__ import annotations
 from pathlib import Path

@@ -84,7 +84,7 @@ def test_nothing_flows_through_integers_and_rounding():
   assert (x.floor() + x.int()).sum().gradient(x)[0].tolist() == [0.0, 0.0]
 
 def test_several_targets():
-  """One of them twice, one that others were made of, one that does not matter."""
+  """One of them twice, one from which others were computed, one that does not matter."""
   x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
   h = x * y
   z = (h * h + y.detach()).sum()
@@ -201,7 +201,7 @@ def test_a_network():
 # ***** checkpoints *****
 
 class Layers:
-  """Blocks with everything that makes computing again hard: statistics of rows, dropout, a running mean, a residual, a
+  """Blocks with everything that makes recomputation hard: statistics of rows, dropout, a running mean, a residual, a
   convolution."""
   def __init__(self, count: int = 3):
     self.weights = [Tensor(x) for x in arrays(*[(6, 6)] * count)]
@@ -225,11 +225,11 @@ class Layers:
       return [loss, y, *loss.gradient(x, *self.weights, *self.kernels)]
 
 def held(*tensors: Tensor) -> int:
-  """The most bytes that a schedule of these holds beside its inputs and results."""
+  """Return the peak bytes of their schedule, without its inputs and results."""
   return sum(make_schedule(list(canonicalize([t.uop for t in tensors]).roots)).plan.arena_bytes.values())
 
 def deep(checkpoint: bool, sizes: tuple[int, ...] = (64, 32), count: int = 10) -> list[Tensor]:
-  """The loss and the gradients of a deep network."""
+  """Return the loss and the gradients of a deep network."""
   x, *weights = [Tensor(a) for a in arrays(sizes, *[(sizes[1], sizes[1])] * count)]
   y = x
   for w in weights:
@@ -311,7 +311,7 @@ def test_values_inside_of_a_checkpoint_and_around_it_are_targets():
   same(y.sum().gradient(inside[0], around), [w.astype(np.float32) for w in want], rtol=1e-4)
 
 def test_a_jitted_step_with_checkpoints(engine):
-  """Jitted training draws the numbers, and takes the steps, of plain training without checkpoints."""
+  """Jitted training draws the same numbers and takes the same steps as plain training without checkpoints."""
   if engine == "interpreter": pytest.skip("replays run on devices")
   results = []
   for checkpoint in (False, True):

@@ -26,7 +26,8 @@ def device() -> Iterator[str]:
 def weights(shape: tuple[Any, ...]) -> Any: return np.cos(np.arange(int(np.prod(shape)))).reshape(shape) + 1.5
 
 class Slopes:
-  """A case as a number, and its derivatives along one direction: at(n, step) is the n-th, so far from the inputs."""
+  """A case as a number, and its derivatives along one direction. at(n, step) is the n-th derivative at distance step
+  from the inputs."""
   def __init__(self, case: Case):
     self.f, self.inputs = case.f, differentiable.arrays(case)
     rng = np.random.default_rng(1)
@@ -101,7 +102,7 @@ uniform uop xor zeros zeros_like
 """.split())
 
 def test_every_method_has_a_case_or_a_reason() -> None:
-  """A new method of Tensor needs a case in support/differentiable.py, or to be named in OTHERS."""
+  """A new method of Tensor needs a case in support/differentiable.py, or an entry in OTHERS."""
   public = {name for name in dir(Tensor) if not name.startswith("_") and name not in dir(Handle)}
   covered = {case.name.split()[0] for case in CASES}
   assert not public - covered - OTHERS, "neither a case nor in OTHERS"

@@ -115,7 +115,7 @@ def test_profiling(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
   assert capsys.readouterr().out == ""
 
 def test_keep_objects_ends_the_youth_of_what_lives() -> None:
-  """And gives what the program froze back to nobody."""
+  """And objects that the program froze stay frozen."""
   code = """
 import gc
 from tinyhw.helpers import keep_objects

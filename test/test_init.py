@@ -69,14 +69,14 @@ ROOT = Path(__file__).resolve().parents[1]
 WALK = "import pkgutil, tinyhw; print(*[m.name for m in pkgutil.walk_packages(tinyhw.__path__, 'tinyhw.')])"
 
 def names_in_files() -> set[str]:
-  """Every module that there is, by the name that it is imported as."""
+  """Return every module, by the name of its import."""
   files = [(f"tinyhw.{root.name}" if root.name != "tinyhw" else "tinyhw", root, path)
            for root in (ROOT / "tinyhw", ROOT / "drivers", ROOT / "autogen") for path in root.rglob("*.py")]
   return {".".join((name, *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
           for name, root, path in files} - {"tinyhw"}
 
 def run_in(folder: Path, *arguments: str, path: str = str(ROOT)) -> str:
-  """What a Python prints that finds the package at a path, and not in its working folder."""
+  """Return the output of a Python that finds the package at a path, and not in its working folder."""
   program = [sys.executable, "-B", *arguments]
   return subprocess.run(program, cwd=folder, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
                         check=True, timeout=300).stdout

@@ -26,7 +26,7 @@ SEEN_ELSEWHERE = {   # what has no value to compare, or its own tests with hand-
 }
 
 def operands(row: Row) -> list[Any]:
-  """The arrays that a row is tried on: each shape in its first type, one shape in the others."""
+  """Return the arrays for a row: each shape in its first type, one shape in the others."""
   rng = np.random.default_rng(3)
   found = []
   for n, kind in enumerate(KINDS[row.kinds]):
@@ -75,7 +75,7 @@ def test_every_method_has_cases():
   assert len({row.name for row in ROWS}) >= 150
 
 def test_random_programs_draw_every_row():
-  """What test_devices.py runs has all methods of the table, but for a few."""
+  """The programs of test_devices.py use all methods of the table, except a few."""
   drawn: set[str] = set()
   wanted = {row.name for row in ROWS} - NOT_DRAWN
   for seed in range(4000):

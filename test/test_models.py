@@ -1,5 +1,5 @@
-"""Networks as they are used, against NumPy on every engine: values, gradients, training, a jitted block with a cache,
-random numbers."""
+"""Realistic networks, against NumPy on every engine: values, gradients, training, a jitted block with a cache, random
+numbers."""
 from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
@@ -48,7 +48,7 @@ def state_of(model: Any) -> State:
   return {k: t.numpy().astype(np.float64) for k, t in nn.state.get_state_dict(model).items()}
 
 def randomized(model: Any) -> Any:
-  """The model with float64 parameters, none of which is 0 or 1."""
+  """Return the model with float64 parameters, none of which is 0 or 1."""
   for k, (name, t) in enumerate(nn.state.get_state_dict(model).items()):
     if name.endswith("num_batches_tracked"): continue
     value = (arrays(t.shape, low=0.5, high=1.5, dtype=np.float64, seed=k)[0] if "running" in name or t.ndim == 1

@@ -38,7 +38,7 @@ def generator() -> ModuleType:
 def written() -> list[str]: return (ROOT / "docs/numerics.md").read_text(encoding="utf-8").splitlines()
 
 def table(title: str) -> dict[str, list[str]]:
-  """The first table after a heading: cells by the first one of each row."""
+  """Return the first table after a heading: cells by the first cell of each row."""
   lines = written()
   start = next(i for i, line in enumerate(lines) if line.startswith(title))
   begin = next(i for i in range(start, len(lines)) if lines[i].startswith("|---"))
@@ -50,7 +50,7 @@ def table(title: str) -> dict[str, list[str]]:
   return rows
 
 def close(old: str, new: str) -> bool:
-  """Measured again: to 0.1 ULP, since Python's `math` is the C library's.
+  """Are two measurements equal to 0.1 ULP? Python's `math` is the C library's.
 
   Both are written with two decimals: 1.36 and 1.26 are 0.1 apart.
   """
@@ -81,8 +81,8 @@ BARS = {"x + y": 0.5, "x - y": 0.5, "x * y": 0.5, "x / y": 0.5, "reciprocal": 0.
         "x ** y": 1}
 
 def bar(name: str, dtype: DType) -> float:
-  """The largest error that a function may have: of operations as BARS, float64 2 at most; of methods 4; of narrower
-  types 0.5."""
+  """Return the largest allowed error of a function: BARS for operations, at most 2 in float64; 4 for methods; 0.5 for
+  narrower types."""
   if dtype not in (dtypes.float32, dtypes.float64): return 0.5
   if name not in BARS: return 4
   return BARS[name] if dtype is dtypes.float32 or BARS[name] <= 0.5 else 2
@@ -124,7 +124,7 @@ OTHERS = ("AVX2", "CLANG") if HOME == "CPU" else (HOME,)
 @pytest.mark.parametrize("other", OTHERS)
 @each_method
 def test_devices_give_the_same_bits(name: str, other: str) -> None:
-  """Those built in; one from outside in float64, for which no GPU has approximate units that are used."""
+  """Built-in devices; one from outside in float64, for which no GPU uses approximate units."""
   device, first = open_engine(other), open_engine("CPU")
   # a C compiler is slow
   for dtype in (dtypes.float32, dtypes.float64)[other not in BUILT_IN:1 if other == "CLANG" else 2]:

@@ -1,7 +1,7 @@
-"""What types do at their limits, on every engine: integers that wrap, divide and shift; casts; rounding of narrow
-floats; what sums accumulate in.
+"""Types at their limits, on every engine: integers that wrap, divide and shift; casts; rounding of narrow floats;
+accumulation types of sums.
 
-The numbers are Python's own, or the formats' by hand; docs/numerics.md says the same in words.
+The numbers are Python's own, or follow the formats by hand. docs/numerics.md says the same in words.
 """
 from __future__ import annotations
 import math
@@ -82,7 +82,8 @@ FLOATS = [0.0, -0.0, 1.9, -1.9, -1.0, 127.5, 128.0, 255.9, 256.0, -129.0, 65536.
           inf, -inf, nan]
 
 def as_integer(x: float, dtype: DType) -> int:
-  """By way of int32 or int64, whose smallest number stands for what they do not hold; uint64 has its own upper half."""
+  """Convert through int32 or int64, whose smallest number stands for values outside of its range. uint64 has its own
+  upper half."""
   if dtype is dtypes.uint64 and 2.0 ** 63 <= x < 2.0 ** 64: return int(x)
   bits = 63 if dtype in (dtypes.uint32, dtypes.int64, dtypes.uint64) else 31
   inside = math.isfinite(x) and -(1 << bits) <= int(x) < 1 << bits

@@ -52,7 +52,7 @@ def test_threads_that_make_a_value_at_the_same_time_go_on_with_the_same_one() ->
 # ***** the rule, in the whole tree *****
 
 def _is_fresh(value: ast.expr) -> bool:
-  """A container or an object that somebody will fill."""
+  """Is it a container or an object that is filled later?"""
   return isinstance(value, (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp, ast.Call))
 
 def _shared_names(tree: ast.Module) -> set[str]:
@@ -106,8 +106,8 @@ def filled_in_place(tree: ast.Module) -> Iterator[tuple[int, str]]:
         if not isinstance(node.body[0], (ast.Return, ast.Raise)): yield node.lineno, ast.unparse(node.test)
 
 def made_twice(tree: ast.Module) -> Iterator[tuple[int, str]]:
-  """(line, text) of each `x = TABLE[key] = ...` in a global table: of two threads each would keep its own; setdefault
-  gives both the first."""
+  """Yield (line, text) of each `x = TABLE[key] = ...` in a global table. Two threads would each keep their own;
+  setdefault gives both the first."""
   shared = _shared_names(tree)
   for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
     for node in ast.walk(function):

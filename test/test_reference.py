@@ -36,7 +36,7 @@ MODULES = sorted({page.module for page in reference.PAGES} | SHOWN |
 WITHOUT_AN_EXAMPLE = {"from_blob", "from_url", "hold", "lazydata"}
 
 def public_methods() -> Iterator[tuple[str, Any]]:
-  """The methods and properties of Tensor that have a docstring."""
+  """Yield the methods and properties of Tensor that have a docstring."""
   for cls in Tensor.__mro__:
     if not cls.__module__.startswith("tinyhw"): continue
     for name, member in vars(cls).items():

@@ -1,6 +1,6 @@
 """Symbolic sizes: random programs against the same programs with numbers, some of them new each day.
 
-What test/campaigns/symbolic.py does by the ten thousand.
+test/campaigns/symbolic.py runs ten thousands of them.
 """
 from __future__ import annotations
 from collections import Counter
@@ -46,7 +46,7 @@ def test_every_operation_is_drawn() -> None:
     assert f"= {text}" in drawn, text
 
 def test_differences_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-  """The oracle: a value that is wrong, and a shape."""
+  """The oracle finds a wrong value, and a wrong shape."""
   program = symbolic_programs.make(5)
   plain = symbolic_programs.with_numbers
   def changed(how: Any) -> Any: return lambda *given: [how(a) for a in plain(*given)]

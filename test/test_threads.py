@@ -22,7 +22,7 @@ from tinyhw.threads import alone, lock
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 
 def in_thread(work: Any) -> None:
-  """Run in another thread, to its end."""
+  """Run a function in another thread, to its end."""
   errors: list[BaseException] = []
   def run() -> None:
     try: work()

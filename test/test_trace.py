@@ -1,4 +1,4 @@
-"""tinyhw/trace.py: which line is the user's, what is remembered about nodes, events."""
+"""tinyhw/trace.py: the user's line, origins of nodes, events."""
 import gc
 import inspect
 import json
@@ -93,7 +93,7 @@ def test_lanes_of_threads() -> None:
   assert found == ["host: loader"] and trace.host_lane() == "host"
 
 class Listener:
-  """A recorder that keeps what walks tell it."""
+  """A recorder that keeps the reports of walks."""
   def __init__(self) -> None: self.heard: list[tuple[Any, Any, str]] = []
   def became(self, before: Any, after: Any, frame: Any) -> None:
     self.heard.append((before, after, frame.f_code.co_name))

@@ -1,6 +1,6 @@
 """In-place writes, views and gradients: random programs against PyTorch, some of them new each day.
 
-What test/campaigns/writes.py does by the ten thousand.
+test/campaigns/writes.py runs ten thousands of them.
 """
 from __future__ import annotations
 from collections import Counter
