@@ -23,7 +23,7 @@ SEVERAL = 255
 
 Access = tuple[int, int, int]  # address, size, kind
 
-class VendorTerms(NamedTuple):
+class MemoryTerms(NamedTuple):
   """The vendor's words for the memory, for lanes that execute together, and for all waves that share the memory. more:
   says how to get more of it; apart: says how to order the accesses of two waves."""
   memory: str = "LDS"
@@ -32,11 +32,11 @@ class VendorTerms(NamedTuple):
   more: str = "raise LDS_SIZE"
   apart: str = "put a barrier between them, with a wait for LDS operations before it"
 
-AMD = VendorTerms()
+AMD = MemoryTerms()
 
 class LocalMemory:
   """`size` bytes, garbage at first. Addresses are offsets. `wave` is the number of the wave that accesses, 0 to 253."""
-  def __init__(self, size: int, source: random.Random, words: VendorTerms = AMD):
+  def __init__(self, size: int, source: random.Random, words: MemoryTerms = AMD):
     self.size, self.words = size, words
     self.data = bytearray(source.randbytes(size))
     self.written = bytearray(size)

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.errors import DataRace, EmulatorError
-from tinyhw.emulator.memory.lds import ATOMIC, READ, RIVALS, WHAT, WRITE, Access, LocalMemory, VendorTerms
+from tinyhw.emulator.memory.lds import ATOMIC, READ, RIVALS, WHAT, WRITE, Access, LocalMemory, MemoryTerms
 from tinyhw.emulator.memory.windows import NOWHERE, LocalWindow
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING: from tinyhw.emulator.nvidia.memory.mbarrier import Mbarrier
 
-WORDS = VendorTerms("shared memory", "warp", "block", "raise SHARED_MEMORY_SIZE",
+WORDS = MemoryTerms("shared memory", "warp", "block", "raise SHARED_MEMORY_SIZE",
                     "put a barrier between them (BAR.SYNC)")
 MBARRIER_BYTES = 8
 VIEW = 3              # becoming visible to the asynchronous proxy
