@@ -1,5 +1,5 @@
-"""Floating point operations and methods on a virtual GPU whose approximate units have their largest errors: the bars of
-docs/numerics.md."""
+"""Floating point operations and methods keep the bars of docs/numerics.md. The virtual GPU's approximate units have
+their largest errors."""
 from __future__ import annotations
 import json
 import os

@@ -1,4 +1,4 @@
-"""Wait states after MFMA: the number that LLVM 22 inserts before a store of the result, and each kind of use in a
+"""Wait states after MFMA. Before a store of the result they are those that LLVM 22 inserts. Each other use is in a
 kernel."""
 from __future__ import annotations
 from collections.abc import Callable

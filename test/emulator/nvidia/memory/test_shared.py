@@ -1,5 +1,5 @@
-"""Shared memory with clocks: the races between warps that lds.py finds, those of other actors, and the knowledge of
-each.
+"""Shared memory with clocks. It finds the races between warps that lds.py finds, and those of other actors. Each actor
+has its own knowledge.
 """
 from __future__ import annotations
 import random
