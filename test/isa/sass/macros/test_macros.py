@@ -7,7 +7,7 @@ import pytest
 from tinyhw.isa.sass.macros import macros
 
 from tinyhw.isa.sass.asm.syntax import show
-from tinyhw.isa.sass.macros.macros import Kind, expand_macros, kind_of, macros_of, make, pieces
+from tinyhw.isa.sass.macros.macros import OperandClass, expand_macros, kind_of, macros_of, make, pieces
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.target import target
 from tinyhw.machine.ir.inst import Access, Block, Function, MInst, Reg
@@ -25,7 +25,7 @@ def texts(name: str, *operands: Any, arch: str = "sm_90") -> list[str]:
 @pytest.mark.parametrize("arch", ("sm_80", "sm_89", "sm_90"))
 def test_every_macro_is_an_instruction(arch: str) -> None:
   for name, macro in macros_of(arch).items():
-    kinds = tuple(None if letters == "i" else Kind(macros.CLASSES[letters]) for _, _, letters in macro.operands)
+    kinds = tuple(None if letters == "i" else OperandClass(macros.CLASSES[letters]) for _, _, letters in macro.operands)
     assert pieces(arch, name, kinds), name
 
 def test_forms() -> None:
@@ -33,7 +33,7 @@ def test_forms() -> None:
   assert texts("add32", r(0), r(1), 0xfffffffb) == ["IADD3 R0, R1, -0x5, RZ"]
   assert texts("mul_f32", r(0), r(1), 0x3fc00000) == ["FMUL R0, R1, 1.5"]
   assert texts("add32", r(0), r(1), regs.RZ) == ["IADD3 R0, R1, RZ, RZ"]
-  assert (pieces("sm_90", "add32", (Kind(regs.R[1]), None, Kind(regs.R[1]))) is None
+  assert (pieces("sm_90", "add32", (OperandClass(regs.R[1]), None, OperandClass(regs.R[1]))) is None
           and make("sm_90", "add32", [r(0), 5, r(1)]) is None)
   assert texts("max_u32", r(0), r(1), r(2), arch="sm_80") == ["IMNMX.U32 R0, R1, R2, !PT"]
 

@@ -22,7 +22,7 @@ BYTES = 16  # of each instruction
 # The bits of the registers of each class that a field takes, by index; None where the field cannot encode one.
 Registers = Mapping[RegClass, Sequence["int | None"]]
 
-class Field(NamedTuple):
+class OperandBits(NamedTuple):
   """The bits of an operand.
 
   registers: the bits of each register.
@@ -44,7 +44,7 @@ def encode(inst: MInst, control: Control = USUAL) -> bytes:
   """
   form: Form = inst.row.isa
   word, operands = form.constant | control.pack(), inst.operands
-  fields: Sequence[Field] = form.fields or fields_of(form)
+  fields: Sequence[OperandBits] = form.fields or fields_of(form)
   try:
     for (spec, registers, numbers, sizes, size), value in zip(fields, operands):
       if registers is not None: word |= registers[value.cls][value.index]
@@ -56,23 +56,23 @@ def encode(inst: MInst, control: Control = USUAL) -> bytes:
 
 # ---- the values of fields
 
-def fields_of(form: Form) -> tuple[Field, ...]:
+def fields_of(form: Form) -> tuple[OperandBits, ...]:
   """Return the fields of a row, and store them in the row."""
   form.fields = tuple(field_of(form, spec) for spec in form.specs)
   return form.fields
 
-def field_of(form: Form, spec: Spec) -> Field:
+def field_of(form: Form, spec: Spec) -> OperandBits:
   """Return the bits of an operand."""
   if isinstance(spec.units, str):
     size = form.index[spec.units]
     enumeration = form.specs[size].enumeration
     assert enumeration is not None, f"{form.key}: {spec.units} is no modifier"
-    return Field(spec, sizes=[registers_of(spec.kind, units, spec.at, spec.inverse) for units in enumeration.units],
-                 size=size)
-  if spec.register: return Field(spec, registers_of(spec.kind, spec.units, spec.at, spec.inverse))
-  if spec.enumeration is not None: return Field(spec, numbers=words_of(spec.enumeration.words, spec.at))
-  if spec.kind == "flag": return Field(spec, numbers=words_of(("", ""), spec.at))
-  return Field(spec, numbers=numbers_of(ALLOWED[spec.kind], spec.at) if spec.kind in ALLOWED else None)
+    sizes = [registers_of(spec.kind, units, spec.at, spec.inverse) for units in enumeration.units]
+    return OperandBits(spec, sizes=sizes, size=size)
+  if spec.register: return OperandBits(spec, registers_of(spec.kind, spec.units, spec.at, spec.inverse))
+  if spec.enumeration is not None: return OperandBits(spec, numbers=words_of(spec.enumeration.words, spec.at))
+  if spec.kind == "flag": return OperandBits(spec, numbers=words_of(("", ""), spec.at))
+  return OperandBits(spec, numbers=numbers_of(ALLOWED[spec.kind], spec.at) if spec.kind in ALLOWED else None)
 
 @once
 def registers_of(kind: str, units: int, at: Ranges, inverse: bool) -> Registers:

@@ -8,7 +8,7 @@ from tinyhw.isa.sass.asm.immediates import parse_float, parse_signed, parse_unsi
 from tinyhw.isa.sass.asm.special import parse_special, show_special
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.control import Control
-from tinyhw.isa.sass.table.form import SCALE, Form, Part, Spec, Token, bracketed, width_of
+from tinyhw.isa.sass.table.form import SCALE, Form, TokenPart, Spec, Token, bracketed, width_of
 from tinyhw.machine.ir.inst import Reg
 from tinyhw.machine.notation.text import none_missing, parse_integer
 
@@ -31,12 +31,12 @@ def split_operands(text: str) -> list[str]:
 
 def show_token(form: Form, token: Token, values: dict[str, Any], control: Control, pc: int) -> str:
   """Return the text of one operand."""
-  def one(part: Part) -> str: return show_part(form, part, values, control, pc)
+  def one(part: TokenPart) -> str: return show_part(form, part, values, control, pc)
   if token.literal: return token.literal
   if token.spaced: return " ".join(map(one, token.parts()))
   if not token.brackets: return one(token.parts()[0])
   signed = next((part for part in token.parts() if part.sign or part.absolute), None)
-  bare = token if signed is None else Token(tuple((prefix, tuple(Part(p.name) for p in parts))
+  bare = token if signed is None else Token(tuple((prefix, tuple(TokenPart(p.name) for p in parts))
                                                   for prefix, parts in token.groups))
   groups: list[str] = []
   for prefix, parts in bare.groups:
@@ -45,7 +45,7 @@ def show_token(form: Form, token: Token, values: dict[str, Any], control: Contro
   text = "".join(groups) + "".join(f".{word}" for name, word in token.flags if values[name])
   return text if signed is None else with_signs(signed, text, values)
 
-def show_sum(form: Form, parts: tuple[Part, ...], values: dict[str, Any], one: Any) -> str:
+def show_sum(form: Form, parts: tuple[TokenPart, ...], values: dict[str, Any], one: Any) -> str:
   """Return the text inside brackets. A zero register or offset is left out if another term is there."""
   texts = []
   for i, part in enumerate(parts):
@@ -55,7 +55,7 @@ def show_sum(form: Form, parts: tuple[Part, ...], values: dict[str, Any], one: A
   kept = [text for text, usual in texts if not usual] or [texts[0][0]]
   return "+".join(kept)
 
-def show_part(form: Form, part: Part, values: dict[str, Any], control: Control, pc: int) -> str:
+def show_part(form: Form, part: TokenPart, values: dict[str, Any], control: Control, pc: int) -> str:
   """Return the text of a field with its signs and suffixes."""
   spec, value = form.specs[form.index[part.name]], values[part.name]
   if not spec.register: return with_signs(part, show_number(form, spec, value, values, pc), values)
@@ -80,7 +80,7 @@ def word_of(form: Form, name: str, values: dict[str, Any]) -> str:
   assert enumeration is not None, f"{form.key}: {name} is no modifier"
   return enumeration.words[int(values[name])]
 
-def with_signs(part: Part, text: str, values: dict[str, Any]) -> str:
+def with_signs(part: TokenPart, text: str, values: dict[str, Any]) -> str:
   """Add ! - ~ and | |."""
   if part.absolute and values[part.absolute]: text = f"|{text}|"
   if part.sign and values[part.sign]: text = ("~" if part.inverse else "-") + text
@@ -124,7 +124,7 @@ def parse_token(form: Form, token: Token, text: str, values: dict[str, Any], pc:
     reuse |= parse_sum(form, inside, parts, values, pc, signed is not None)
   return reuse
 
-def parse_sum(form: Form, text: str, parts: tuple[Part, ...], values: dict[str, Any], pc: int, bare: bool) -> int:
+def parse_sum(form: Form, text: str, parts: tuple[TokenPart, ...], values: dict[str, Any], pc: int, bare: bool) -> int:
   """Read the text inside brackets."""
   reuse, left = 0, list(parts)
   words = text.replace(" ", "").split("+")
@@ -137,10 +137,10 @@ def parse_sum(form: Form, text: str, parts: tuple[Part, ...], values: dict[str, 
                and (word[:1] != "R" or form.specs[form.index[part.name]].kind == "R")), None)
     if at is None: raise ParseError(f"{word} is unexpected in [{text}]")
     part = left.pop(at)
-    reuse |= parse_part(form, Part(part.name) if bare else part, word, values, pc)
+    reuse |= parse_part(form, TokenPart(part.name) if bare else part, word, values, pc)
   return reuse
 
-def parse_part(form: Form, part: Part, text: str, values: dict[str, Any], pc: int) -> int:
+def parse_part(form: Form, part: TokenPart, text: str, values: dict[str, Any], pc: int) -> int:
   """Read a field with its signs and suffixes."""
   spec = form.specs[form.index[part.name]]
   body = take_signs(part, text, values)
@@ -192,7 +192,7 @@ def register(form: Form, spec: Spec, index: int, values: dict[str, Any]) -> Reg:
            else 1)
   return regs.reg(group[units], index)
 
-def take_signs(part: Part, text: str, values: dict[str, Any]) -> str:
+def take_signs(part: TokenPart, text: str, values: dict[str, Any]) -> str:
   """Strip leading ! - ~ and bars from the text and set them as flags."""
   if part.negate: values[part.negate] = int(text.startswith("!"))
   if part.negate and text.startswith("!"): text = text[1:]
@@ -207,7 +207,7 @@ def take_signs(part: Part, text: str, values: dict[str, Any]) -> str:
   if not bar: raise ParseError(f"| is expected behind {text}")
   return inside + behind
 
-def take_suffixes(form: Form, part: Part, words: list[str], values: dict[str, Any], text: str) -> None:
+def take_suffixes(form: Form, part: TokenPart, words: list[str], values: dict[str, Any], text: str) -> None:
   """Read the suffixes of a register."""
   for suffix in part.suffixes:
     if suffix[0] == "=":

@@ -15,7 +15,7 @@ from tinyhw.isa.sass.asm.operands import parse_token, show_token, split_operands
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.control import USUAL, Control, parse_prefix
 from tinyhw.isa.sass.table.form import Form
-from tinyhw.isa.sass.table.table import FORMS, Line, Table, entries, table
+from tinyhw.isa.sass.table.table import FORMS, TableLine, Table, entries, table
 from tinyhw.machine.ir.inst import Inst, MInst, Reg
 from tinyhw.machine.notation.text import ascii_only
 from tinyhw.once import once
@@ -115,7 +115,7 @@ class Likely:
     self.words, self.numbers, self.number_last = words, sum(numbers), True in numbers[-1:]
     self.marks = tuple([any([mark in text for text in texts]) for mark in ("c[", "UR", "desc[")])
 
-  def order(self, form: tuple[Line, int]) -> tuple[int, bool, int]:
+  def order(self, form: tuple[TableLine, int]) -> tuple[int, bool, int]:
     """Return the sort key of a form: the difference between the operands of the form and those of the text.
 
     Equal forms are sorted by agreement with the text on an immediate as the last operand, then by the count of their

@@ -126,7 +126,7 @@ def youngest(writers: tuple[Written, ...]) -> tuple[Written, ...]:
   for latency, pipe, at in writers: found[latency, pipe] = max(at, found.get((latency, pipe), at))
   return tuple((latency, pipe, at) for (latency, pipe), at in found.items())
 
-class Scheduler:
+class ControlWordScheduler:
   """The pass over one function."""
 
   def __init__(self, function: Function, generation: Generation):
@@ -274,5 +274,5 @@ def lines_of(function: Function) -> Scheduled:
 
 def schedule(function: Function, generation: Generation) -> Scheduled:
   """Return the blocks of a function as lines of instructions with control words."""
-  return Scheduler(function, generation).run()
+  return ControlWordScheduler(function, generation).run()
 

@@ -48,7 +48,7 @@ BASE = "UR0"                    # stands for all bases of accesses
 PARTS: dict[str | None, int] = {None: 0, "lo": 0, "hi": 1, "0": 0, "1": 1, "2": 2, "3": 3,
                                 **{f"r{k}": k for k in range(4, 128)}}
 
-class Kind(NamedTuple):
+class OperandClass(NamedTuple):
   """The class of a register.
 
   part: the operand is an element of it. The position of the element is an integer operand after the macro's own
@@ -57,9 +57,9 @@ class Kind(NamedTuple):
   cls: RegClass
   part: bool = False
 
-Kinds = tuple[Kind | None, ...]  # of a macro's operands; None: a constant
+Kinds = tuple[OperandClass | None, ...]  # of a macro's operands; None: a constant
 
-class Slot(NamedTuple):
+class OperandSlot(NamedTuple):
   """The operand of a macro that fills an operand of an instruction.
 
   at: the register of a group, or the 32-bit word of a constant. begin: for an element, the operand that holds its
@@ -69,11 +69,11 @@ class Slot(NamedTuple):
   at: int = 0
   begin: int | None = None
 
-class Piece(NamedTuple):
+class MacroInstruction(NamedTuple):
   """An instruction of a macro: the operands of its row, and the slots that replace some of them."""
   row: Inst
   operands: tuple[Any, ...]
-  slots: tuple[tuple[int, Slot], ...]
+  slots: tuple[tuple[int, OperandSlot], ...]
 
 @once
 def macros_of(arch: str) -> Mapping[str, Macro]:
@@ -110,7 +110,7 @@ def signed(macro: Macro, negative: int, absolute: int) -> Macro:
   return macro._replace(lines=(NAME.sub(lambda match: changed.get(match[0], match[0]), line),))
 
 @once
-def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
+def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[MacroInstruction, ...] | None:
   """Return the instructions of a macro for operands of these kinds. Return None if no form takes an immediate."""
   macro = macro_of(arch, what)
   made = parsed(arch, what, tuple(None if found is None else kind(CLASSES[letters])
@@ -126,7 +126,7 @@ def begins_of(kinds: Kinds) -> dict[int, int]:
   return {k: len(kinds) + n for n, k in enumerate(parts)}
 
 @once
-def parsed(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
+def parsed(arch: str, what: str | Macro, kinds: Kinds) -> tuple[MacroInstruction, ...] | None:
   """Return the instructions of a macro for operands of its own classes, or constants.
 
   Accesses are parsed with a single base; with_base replaces it.
@@ -140,21 +140,21 @@ def parsed(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | No
     if None not in kinds: raise
     return None
 
-def with_base(made: tuple[Piece, ...] | None, number: int) -> tuple[Piece, ...] | None:
+def with_base(made: tuple[MacroInstruction, ...] | None, number: int) -> tuple[MacroInstruction, ...] | None:
   """Replace BASE in the instructions of an access by the base that begins at this uniform register."""
   if made is None: return None
   base, other = regs.reg(regs.UR[2], int(BASE.removeprefix("UR"))), regs.reg(regs.UR[2], number)
   return tuple([one._replace(operands=tuple([other if value is base else value for value in one.operands]))
                 for one in made])
 
-def piece(arch: str, names: dict[str, int], line: str, kinds: Kinds) -> Piece:
+def piece(arch: str, names: dict[str, int], line: str, kinds: Kinds) -> MacroInstruction:
   """Parse a line.
 
   The stand-ins of an operand begin at the first part that the line names. So lines that differ only in names and parts
   share one parse.
   """
   if line.startswith(UNLESS):
-    return Piece(JUMP_IF, (BEHIND, regs.PT, 1), ((1, Slot(names[line.removeprefix(UNLESS)])),))
+    return MacroInstruction(JUMP_IF, (BEHIND, regs.PT, 1), ((1, OperandSlot(names[line.removeprefix(UNLESS)])),))
   words = NAME.split(line)  # the text between names, a name, its part, and so on
   found = [(names[name], PARTS[part]) for name, part in zip(words[1::3], words[2::3])]
   first: dict[int, int] = {}
@@ -162,17 +162,18 @@ def piece(arch: str, names: dict[str, int], line: str, kinds: Kinds) -> Piece:
   order = list(first)
   places = tuple([(order.index(k), at - first[k]) for k, at in found])
   one = parsed_line(arch, tuple(words[::3]), places, tuple([kinds[k] for k in order]))
-  return one._replace(slots=tuple([(i, Slot(order[k], first[order[k]] + at)) for i, (k, at, _) in one.slots]))
+  return one._replace(slots=tuple([(i, OperandSlot(order[k], first[order[k]] + at)) for i, (k, at, _) in one.slots]))
 
 @once
-def parsed_line(arch: str, words: tuple[str, ...], places: tuple[tuple[int, int], ...], kinds: Kinds) -> Piece:
+def parsed_line(arch: str, words: tuple[str, ...], places: tuple[tuple[int, int], ...],
+                kinds: Kinds) -> MacroInstruction:
   """Parse a line of these words with operands between them. places: the operand and its part, for each gap."""
   starts = starts_of(kinds)
   predicates = [k for k, kind in enumerate(kinds) if kind is not None and kind.cls is regs.P]
-  numbers: dict[Slot, int] = {}
+  numbers: dict[OperandSlot, int] = {}
 
   def stand_in(k: int, at: int) -> str:
-    if kinds[k] is None: return hex(numbers.setdefault(Slot(k, at), NUMBERS[len(numbers)]))
+    if kinds[k] is None: return hex(numbers.setdefault(OperandSlot(k, at), NUMBERS[len(numbers)]))
     return f"P{predicates.index(k)}" if k in predicates else f"R{starts[k] + at}"
 
   text = words[0] + "".join([stand_in(*place) + word for place, word in zip(places, words[1:])])
@@ -183,7 +184,7 @@ def parsed_line(arch: str, words: tuple[str, ...], places: tuple[tuple[int, int]
   slots = tuple([(i, slot) for i, slot in found if slot is not None])
   missing = set(numbers) - {slot for _, slot in slots}
   assert not missing, f"{text} has no operand for {missing}"
-  return Piece(guarded(inst.row) if text.startswith("@") else inst.row, tuple(inst.operands), slots)
+  return MacroInstruction(guarded(inst.row) if text.startswith("@") else inst.row, tuple(inst.operands), slots)
 
 @once
 def guarded(row: Inst) -> Inst:
@@ -197,18 +198,18 @@ def starts_of(kinds: Kinds) -> tuple[int, ...]:
   return (0, *itertools.accumulate(sizes))
 
 def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: list[int],
-            numbers: dict[Slot, int]) -> Slot | None:
+            numbers: dict[OperandSlot, int]) -> OperandSlot | None:
   """Return the slot of an operand of a parsed line."""
   if isinstance(value, Reg):
     assert value.index is not None
     if value.cls.bank is regs.VECTOR and value.index < starts[-1]:
       operand = bisect.bisect(starts, value.index) - 1
-      return Slot(operand, value.index - starts[operand])
-    return Slot(predicates[value.index]) if value.cls is regs.P and value.index < len(predicates) else None
+      return OperandSlot(operand, value.index - starts[operand])
+    return OperandSlot(predicates[value.index]) if value.cls is regs.P and value.index < len(predicates) else None
   if spec.kind in ("enum", "flag"): return None
   return next((slot for slot, number in numbers.items() if number == value), None)
 
-def filled(one: Piece, values: list[Any]) -> list[Any]:
+def filled(one: MacroInstruction, values: list[Any]) -> list[Any]:
   """Return the operands of a piece with the macro's own operands in their slots."""
   operands = list(one.operands)
   for i, (operand, at, begin) in one.slots:
@@ -228,19 +229,19 @@ def immediate(spec: Spec, value: int) -> int:
 
 # ***** instructions over virtual registers *****
 
-class Ready(NamedTuple):
+class ResolvedMacro(NamedTuple):
   """A macro with operands of known kinds.
 
   piece: its instruction, if it is a single one over whole operands. temporary: the classes of its temporary registers.
   parts: the operands that are elements of groups.
   """
   row: Inst
-  piece: Piece | None
+  piece: MacroInstruction | None
   temporary: tuple[RegClass, ...]
   parts: tuple[int, ...]
 
 @once
-def ready(arch: str, what: str | Macro, shown: Kinds) -> Ready | None:
+def ready(arch: str, what: str | Macro, shown: Kinds) -> ResolvedMacro | None:
   """Return a macro over operands of these kinds. Return None if no form takes an immediate.
 
   A register that is read and written has Access.BOTH.
@@ -251,7 +252,7 @@ def ready(arch: str, what: str | Macro, shown: Kinds) -> Ready | None:
   kinds = (*shown, *map(kind, temporary))
   made = pieces(arch, what, kinds)
   if made is None: return None
-  if single(made, kinds): return Ready(plain_row(macro, made[0], kinds), made[0], temporary, ())
+  if single(made, kinds): return ResolvedMacro(plain_row(macro, made[0], kinds), made[0], temporary, ())
   several, parts = len(made) > 1, tuple(begins_of(kinds))
   operands = tuple(Operand(operand, access, kind.cls if kind else None, "reg" if kind else "imm",
                            early=several and access is Access.WRITE)
@@ -259,16 +260,16 @@ def ready(arch: str, what: str | Macro, shown: Kinds) -> Ready | None:
   operands += tuple(Operand(f"{macro.operands[k][0]}_begin", Access.READ, None, "imm") for k in parts)
   effects = 0
   for one in made: effects |= one.row.effects & (Effect.LOAD | Effect.STORE | Effect.BARRIER)
-  return Ready(Inst(macro.name, MACRO, operands, made[0].row.pipe, effects, isa=made), None, temporary, parts)
+  return ResolvedMacro(Inst(macro.name, MACRO, operands, made[0].row.pipe, effects, isa=made), None, temporary, parts)
 
-def single(made: tuple[Piece, ...], kinds: Kinds) -> bool:
+def single(made: tuple[MacroInstruction, ...], kinds: Kinds) -> bool:
   """Return whether a macro is one instruction over whole operands."""
-  def whole(i: int, slot: Slot) -> bool:
+  def whole(i: int, slot: OperandSlot) -> bool:
     kind = kinds[slot.operand]
     return not slot.at and (kind is None or not kind.part and made[0].operands[i].cls is kind.cls)
   return len(made) == 1 and all(whole(i, slot) for i, slot in made[0].slots)
 
-def plain_row(macro: Macro, one: Piece, kinds: Kinds) -> Inst:
+def plain_row(macro: Macro, one: MacroInstruction, kinds: Kinds) -> Inst:
   """Return the row of a single instruction for the allocator: the classes of its operands, and which of them keep old
   values.
 
@@ -288,21 +289,21 @@ def plain_row(macro: Macro, one: Piece, kinds: Kinds) -> Inst:
   effects = Effect.NONE if repeat else row.effects | (Effect.BARRIER if hidden else 0)
   return replace(row, operands=operands, effects=effects, rematerialize=repeat)
 
-def repeatable(one: Piece) -> bool:
+def repeatable(one: MacroInstruction) -> bool:
   """Return whether an instruction without sources gives the same result at any time: a constant."""
   return one.row.name in ("MOV", "LDC")
 
 New = Callable[[RegClass], Reg]
 
-def kind_of(x: Any) -> Kind | None:
+def kind_of(x: Any) -> OperandClass | None:
   """Return the kind of an operand."""
   if x.__class__ is Reg: return kind(x.cls)
   return kind(x.group.cls, True) if x.__class__ is regs.Element else None
 
 @once
-def kind(cls: RegClass, part: bool = False) -> Kind:
-  """Return a Kind, the same object each time."""
-  return Kind(cls, part)
+def kind(cls: RegClass, part: bool = False) -> OperandClass:
+  """Return an OperandClass, the same object each time."""
+  return OperandClass(cls, part)
 
 def make(arch: str, what: str | Macro, operands: list[Any], new: New | None = None,
          ties: tuple[Reg, ...] = ()) -> MInst | None:

@@ -33,7 +33,7 @@ BOXES = range(20, 40)      # uniform registers of bulk tensor copies (select/cop
 MAPS = range(40, 62, 2)    # pairs for the addresses of tensor maps
 PAIRS = range(0, 62, 2)    # all pairs
 
-class Place(NamedTuple):
+class AccessAddress(NamedTuple):
   """An address.
 
   prefix: of names of macros. register: of each lane. offset: bytes to add. base: the first of two uniform registers
@@ -57,10 +57,10 @@ class Addresses(Packed):
   bases: dict[UOp, int]
   pairs: list[int]
 
-  def place(self, index: UOp, reach: int = FARTHEST) -> Place:
+  def place(self, index: UOp, reach: int = FARTHEST) -> AccessAddress:
     """Return the address of an element. reach: bytes that the instruction can add, or subtract."""
     buffer, i = index.src
-    if buffer.op is Ops.DEFINE_LOCAL: return Place("shared_", *self.shared_place(index))
+    if buffer.op is Ops.DEFINE_LOCAL: return AccessAddress("shared_", *self.shared_place(index))
     size = buffer.dtype.itemsize
     more, rest = constant_part(i)
     bias = 0 if rest is None or not more and short_buffer(buffer) else max(-int(rest.vmin), 0)
@@ -69,11 +69,12 @@ class Addresses(Packed):
     base = self.base_of(buffer) if enough else None
     if base is None: return self.wide_place(index, reach)
     if rest is None:
-      return Place("", regs.RZ, more * size, base) if near else Place("", self.in_register(more * size, 1), 0, base)
-    if near: return Place("", self.scaled(rest, size, bias), (more - bias) * size, base)
-    return Place("", self.once(regs.R[1], "add32", self.scaled(rest, size), more * size), 0, base)
+      if near: return AccessAddress("", regs.RZ, more * size, base)
+      return AccessAddress("", self.in_register(more * size, 1), 0, base)
+    if near: return AccessAddress("", self.scaled(rest, size, bias), (more - bias) * size, base)
+    return AccessAddress("", self.once(regs.R[1], "add32", self.scaled(rest, size), more * size), 0, base)
 
-  def wide_place(self, index: UOp, reach: int) -> Place:
+  def wide_place(self, index: UOp, reach: int) -> AccessAddress:
     """Return an address of 64 bits in each lane."""
     buffer, i = index.src
     size, address = buffer.dtype.itemsize, self.address_of(buffer)
@@ -83,8 +84,8 @@ class Addresses(Packed):
       wide = rest.dtype.itemsize == 8
       address = self.once(regs.R[2], "address64" if wide else "address",
                           self.in_register(self.value(rest), 2 if wide else 1), size, address)
-    if -reach <= more * size < reach: return Place("", address, more * size)
-    return Place("", self.once(regs.R[2], "add64", address, more * size), 0)
+    if -reach <= more * size < reach: return AccessAddress("", address, more * size)
+    return AccessAddress("", self.once(regs.R[2], "add64", address, more * size), 0)
 
   def base_of(self, buffer: UOp) -> int | None:
     """Return the first of two uniform registers that hold the beginning of a buffer. Return None if no pair is left."""
@@ -152,7 +153,7 @@ class Addresses(Packed):
     return not isinstance(value, Reg) or (value.group if isinstance(value, regs.Element)
                                           else value).id < self.loops[-1].counter.id
 
-  def access(self, place: Place, name: str) -> str:
+  def access(self, place: AccessAddress, name: str) -> str:
     """Return the macro of a load, a store or a copy. name: its name for an address of 64 bits in each lane."""
     return place.prefix + name if place.base is None else f"{name}+UR{place.base}"
 

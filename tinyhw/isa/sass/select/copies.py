@@ -33,7 +33,7 @@ SIGNAL_BYTES = 8
 ARRIVALS = 1 << 20      # the word of a signal counts the missing arrivals up to this
 PARITY = 31             # the bit of a number that is a phase's parity
 
-class Copies(Matrices):
+class AsyncCopies(Matrices):
   """The layer of Selector for asynchronous copies.
 
   started: copies of lanes without a group yet: the FETCH, a macro and its operands. boxes: FETCHes without a signal

@@ -22,7 +22,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.capabilities import generation_of
 from tinyhw.isa.sass.select.address import free_pairs
-from tinyhw.isa.sass.select.copies import Copies
+from tinyhw.isa.sass.select.copies import AsyncCopies
 from tinyhw.isa.sass.select.group import memory_bytes
 from tinyhw.isa.sass.select.part import FULL
 from tinyhw.isa.sass.select.tensor_map import maps_of
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 REGISTER_BYTES = 4  # of a lane
 ROOM = 64           # registers besides the sums of four warps that addresses of copies may take
 
-class Selector(Copies):
+class Selector(AsyncCopies):
   """The state of one selection. `select` at the end of this file is the entry point."""
 
   def __init__(self, program: Program, arch: str, registers: int):

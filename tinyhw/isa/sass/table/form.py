@@ -129,7 +129,7 @@ class Spec(NamedTuple):
   @property
   def signed(self) -> bool: return self.kind in SIGNED
 
-class Part(NamedTuple):
+class TokenPart(NamedTuple):
   """A field in the text of an operand.
 
   negate, sign, absolute: fields for "!", "-" and "|..|". inverse: the sign is written "~". suffixes: fields or literal
@@ -148,14 +148,14 @@ class Token(NamedTuple):
 
   optional: it is left out if it has its default.
   """
-  groups: tuple[tuple[str, tuple[Part, ...]], ...]
+  groups: tuple[tuple[str, tuple[TokenPart, ...]], ...]
   optional: bool = False
   brackets: bool = False
   literal: str = ""                          # a word that is always there
   spaced: bool = False                       # parts are separated by a blank, not by "+" in brackets
   flags: tuple[tuple[str, str], ...] = ()    # after the brackets: (field, word), ".tnspA"
 
-  def parts(self) -> list[Part]: return [part for _, parts in self.groups for part in parts]
+  def parts(self) -> list[TokenPart]: return [part for _, parts in self.groups for part in parts]
 
 def bracketed(text: str) -> tuple[list[tuple[str, str]], str]:
   """Split a text into its brackets, each with the lower-case letters before it, and the rest.

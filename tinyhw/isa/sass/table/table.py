@@ -52,7 +52,7 @@ from tinyhw.errors import EncodeError
 from tinyhw.isa.sass.rows import control, floats, integer, matrix, memory, uniform
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.form import (
-  NO_GROUP, Form, Generation, Part, Ranges, Spec, Token, bracketed, mnemonic_of, ranges)
+  NO_GROUP, Form, Generation, TokenPart, Ranges, Spec, Token, bracketed, mnemonic_of, ranges)
 from tinyhw.isa.sass.table.modifiers import ENUMERATIONS, Enumeration
 from tinyhw.machine.ir.inst import Access, Effect, Inst, MInst, Operand
 from tinyhw.named_tuple import NamedTuple
@@ -60,7 +60,7 @@ from tinyhw.once import once
 
 TEXTS = tuple(rows.TEXT for rows in (integer, floats, memory, control, matrix, uniform))
 
-class Slot(NamedTuple):
+class OperandPosition(NamedTuple):
   """A usual position of an operand: its kind, its bits, its bits for negation and absolute value, and its bit in the
   reuse cache."""
   kind: str
@@ -70,18 +70,31 @@ class Slot(NamedTuple):
   reuse: int = -1
 
 SLOTS = {
-  "d": Slot("R", "16-23"), "a": Slot("R", "24-31", "72", "73", 0), "b": Slot("R", "32-39", "63", "62", 1),
-  "c": Slot("R", "64-71", "75", "74", 2),
-  "h": Slot("R", "64-71", "84", "83", 2),  # source c of HFMA2
-  "pu": Slot("P", "81-83"), "pv": Slot("P", "84-86"), "pp": Slot("P", "87-89", "90"), "pq": Slot("P", "77-79", "80"),
-  "pr": Slot("P", "68-70", "71"),
-  "qu": Slot("UP", "81-83"), "qv": Slot("UP", "84-86"), "qp": Slot("UP", "87-89", "90"),
-  "qq": Slot("UP", "77-79", "80"),
-  "ud": Slot("UR", "16-21"), "ua": Slot("UR", "24-29", "72"), "ub": Slot("UR", "32-37", "63"),
-  "uc": Slot("UR", "64-69", "75"),
-  "ue": Slot("UR", "40-45"),
-  "qb": Slot("UP", "24-26", "27"), "vr": Slot("UR", "24-29", "30"), "qi": Slot("~UP", "87-89", "90"),
-  "bar": Slot("B", "16-19"), "sr": Slot("sr", "72-79"), "o": Slot("s24", "40-63"),
+  "d": OperandPosition("R", "16-23"),
+  "a": OperandPosition("R", "24-31", "72", "73", 0),
+  "b": OperandPosition("R", "32-39", "63", "62", 1),
+  "c": OperandPosition("R", "64-71", "75", "74", 2),
+  "h": OperandPosition("R", "64-71", "84", "83", 2),  # source c of HFMA2
+  "pu": OperandPosition("P", "81-83"),
+  "pv": OperandPosition("P", "84-86"),
+  "pp": OperandPosition("P", "87-89", "90"),
+  "pq": OperandPosition("P", "77-79", "80"),
+  "pr": OperandPosition("P", "68-70", "71"),
+  "qu": OperandPosition("UP", "81-83"),
+  "qv": OperandPosition("UP", "84-86"),
+  "qp": OperandPosition("UP", "87-89", "90"),
+  "qq": OperandPosition("UP", "77-79", "80"),
+  "ud": OperandPosition("UR", "16-21"),
+  "ua": OperandPosition("UR", "24-29", "72"),
+  "ub": OperandPosition("UR", "32-37", "63"),
+  "uc": OperandPosition("UR", "64-69", "75"),
+  "ue": OperandPosition("UR", "40-45"),
+  "qb": OperandPosition("UP", "24-26", "27"),
+  "vr": OperandPosition("UR", "24-29", "30"),
+  "qi": OperandPosition("~UP", "87-89", "90"),
+  "bar": OperandPosition("B", "16-19"),
+  "sr": OperandPosition("sr", "72-79"),
+  "o": OperandPosition("s24", "40-63"),
 }
 FORMS = ("RR", "RR", "RI", "RC", "IR", "CR", "UR", "RU")  # the kinds of b and c, by bits 9 to 11 of the opcode
 TYPES = ("f32", "f64", "half", "s32", "u32")
@@ -105,7 +118,7 @@ def token_of(word: str) -> dict[str, str] | None:
   return {"name": name, "type": kind, "bits": bits, "access": access, "suffixes": dot + suffixes,
           "sign": sign if sign in "-~" else "", "absolute": "|" if absolute == "|" else ""}
 
-class Line(NamedTuple):
+class TableLine(NamedTuple):
   """A line of the table in one generation.
 
   words: literal words of its modifiers. numbers: the count of integer operands in every form. described: an address has
@@ -140,7 +153,7 @@ def entries() -> dict[str, list[Entry]]:
       else: found.setdefault(line[:line.index(" ")].partition("%")[0].partition(".")[0], []).append((line, section))
   return found
 
-def line_of(entry: Entry, generation: Generation) -> Line | None:
+def line_of(entry: Entry, generation: Generation) -> TableLine | None:
   """Return a line in a generation. Return None if it has no opcode there."""
   text, section = entry
   name, opcodes, operands, modifiers, properties = (*[column.strip() for column in text.split("  ")
@@ -153,8 +166,8 @@ def line_of(entry: Entry, generation: Generation) -> Line | None:
   words = tuple([word for modifier in modifiers_of for word in modifier.partition("@")[0].split(".") if word.isupper()
                  or word.isdigit()])
   numbers = sum([":u" in field and "[" not in field for field in fields])
-  return Line(name, codes, fields, modifiers_of, limited(f"{section} {properties}", generation), text, words, numbers,
-              any(["desc[" in field for field in fields]))
+  return TableLine(name, codes, fields, modifiers_of, limited(f"{section} {properties}", generation), text, words,
+                   numbers, any(["desc[" in field for field in fields]))
 
 # The pipes that have a reuse cache, and the sources that can stay there.
 REUSE = {"alu": "abc", "fma": "abc", "fp64": "abc", "half": "abch", "pack": "abc", "tensor": "ab", "r2ur": "a"}
@@ -173,13 +186,13 @@ class Table:
   def __init__(self, arch: str):
     self.generation = Generation(arch)
     self.made: dict[str, Inst] = {}
-    self.known: dict[str, dict[str, tuple[Line, int]]] = {}
+    self.known: dict[str, dict[str, tuple[TableLine, int]]] = {}
 
-  def forms(self, mnemonic: str) -> dict[str, tuple[Line, int]]:
+  def forms(self, mnemonic: str) -> dict[str, tuple[TableLine, int]]:
     """Return the forms of all lines of a mnemonic by key: the line, and the opcode."""
     known = self.known.get(mnemonic)
     if known is not None: return known
-    found: dict[str, tuple[Line, int]] = {}
+    found: dict[str, tuple[TableLine, int]] = {}
     for line in filter(None, [line_of(entry, self.generation) for entry in entries().get(mnemonic, ())]):
       for opcode in line.opcodes:
         key = f"{line.name}/{opcode:03x}"
@@ -188,7 +201,7 @@ class Table:
     return self.known.setdefault(mnemonic, found)
 
   @functools.cached_property
-  def lines(self) -> dict[str, tuple[Line, int]]:
+  def lines(self) -> dict[str, tuple[TableLine, int]]:
     """All forms."""
     return {key: form for mnemonic in entries() for key, form in self.forms(mnemonic).items()}
 
@@ -237,7 +250,7 @@ def table(arch: str) -> Table:
 class Maker:
   """Make the row of one form of a line."""
 
-  def __init__(self, line: Line, opcode: int, generation: Generation):
+  def __init__(self, line: TableLine, opcode: int, generation: Generation):
     self.line, self.opcode, self.generation = line, opcode, generation
     self.properties = frozenset(p for p in line.properties[1:] if p[0] != "@")
     self.specs: list[Spec] = []    # operands of the text
@@ -295,43 +308,44 @@ class Maker:
               Token((("", (self.number(f"{name}_low", "half", "32-47"),)),))]
     return [Token((("", (self.part(word),)),), optional)]
 
-  def number(self, name: str, kind: str, at: str) -> Part:
+  def number(self, name: str, kind: str, at: str) -> TokenPart:
     """Add an integer operand."""
     self.specs.append(Spec(name, kind, ranges(at)))
-    return Part(name)
+    return TokenPart(name)
 
-  def place_constant(self, word: str, name: str) -> Part:
+  def place_constant(self, word: str, name: str) -> TokenPart:
     """Add the offset of a source in constant memory, with the signs of the source."""
     part = self.signs(word, name, SLOTS["b"])
     self.specs.append(Spec(name, "w", ranges("40-53")))
     return part
 
-  def part(self, word: str) -> Part:
+  def part(self, word: str) -> TokenPart:
     """Add one field with its signs and suffixes."""
-    if word[-1] == "'": return Part(word[:-1], following=True)
+    if word[-1] == "'": return TokenPart(word[:-1], following=True)
     found = token_of(word)
     assert found is not None, f"{self.line.name}: {word} is no operand"
     name, kind = found["name"], ""
     slot = SLOTS.get(self.moved.get(name, name)) if not found["bits"] or name in SLOTS else None
-    if slot is None or found["bits"] and slot.kind not in regs.KINDS: slot = Slot(found["type"] or "u", found["bits"])
+    if slot is None or found["bits"] and slot.kind not in regs.KINDS:
+      slot = OperandPosition(found["type"] or "u", found["bits"])
     elif found["bits"]: slot = slot._replace(at=found["bits"])
     source = self.kinds.get(name, "R") if not self.plain and name in ("b", "c", "h", "ub") else "R"
     if source == "I":
       kind = {"s32": "s", "u32": "u"}.get(self.type, self.type)
       self.specs.append(Spec(name, kind, ranges("32-63")))
-      return Part(name)
+      return TokenPart(name)
     if source == "U": slot = SLOTS["ub"]._replace(absolute="62")
-    if any(spec.name == name for spec in self.specs): return Part(name)  # written twice
+    if any(spec.name == name for spec in self.specs): return TokenPart(name)  # written twice
     self.specs.append(self.spec(name, slot, found))
     return self.signs(word, name, slot)
 
-  def spec(self, name: str, slot: Slot, found: dict[str, str]) -> Spec:
+  def spec(self, name: str, slot: OperandPosition, found: dict[str, str]) -> Spec:
     """Return the field of a slot."""
     reuse = self.reuse(name, slot) if slot.kind == "R" else -1
     wide = self.generation.wide and not found["bits"]
     return spec_of(name, slot, found["access"], found["type"], 2 if self.type == "f64" else 1, wide, reuse)
 
-  def reuse(self, name: str, slot: Slot) -> int:
+  def reuse(self, name: str, slot: OperandPosition) -> int:
     """Return the bit of a source in the reuse cache, which belongs to the operand, wherever its form has it.
 
     The second of two sources is c if the line has forms 2, 3 or 7.
@@ -341,7 +355,7 @@ class Maker:
     if name == "b" and self.second_is_c: name = "c"
     return SLOTS[name].reuse if slot.reuse >= 0 else -1
 
-  def signs(self, word: str, name: str, slot: Slot) -> Part:
+  def signs(self, word: str, name: str, slot: OperandPosition) -> TokenPart:
     """Add the flags of a field."""
     found = token_of(word)
     assert found is not None, f"{self.line.name}: {word} is no operand"
@@ -354,7 +368,7 @@ class Maker:
     if found["absolute"]: absolute = self.flag(f"{name}_abs", slot.absolute)
     suffixes = (tuple(self.suffix(name, s) for s in found["suffixes"].split(".") if s) if slot.kind in ("R", "UR")
                 and slot.at != "32-37" else ())
-    return Part(name, negate, sign, absolute, found["sign"] == "~", suffixes)
+    return TokenPart(name, negate, sign, absolute, found["sign"] == "~", suffixes)
 
   def suffix(self, name: str, word: str) -> str:
     """Return a modifier after an operand, or a literal word, marked by "="."""
@@ -377,7 +391,7 @@ class Maker:
     return f"={name}" if name else ""
 
 @once
-def spec_of(name: str, slot: Slot, access: str, size: str, units: int | str, wide: bool, reuse: int) -> Spec:
+def spec_of(name: str, slot: OperandPosition, access: str, size: str, units: int | str, wide: bool, reuse: int) -> Spec:
   """Return the field of a slot, which many rows share.
 
   size: registers of a group, or the modifier that gives their count. units: the default of size. wide: the field of a
