@@ -18,10 +18,10 @@ from typing import Any
 
 from tinyhw.config import CC
 from tinyhw.drivers.cpu import processor
-from tinyhw.drivers.cpu.launch import HostDevice, Program
+from tinyhw.drivers.cpu.launch import HostDevice, HostProgram
 from tinyhw.drivers.cpu.loop import CompiledLoop, MachineLoop, loop_source
 from tinyhw.drivers.cpu.processor import Processor
-from tinyhw.drivers.cpu.workers import Loop, available_threads
+from tinyhw.drivers.cpu.workers import WorkerLoop, available_threads
 from tinyhw.errors import CompileError, DeviceError, DriverError
 from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
@@ -46,15 +46,15 @@ def find_compiler() -> tuple[str, ...]:
                     f"macOS: xcode-select --install), or "
                     "name one in CC")
 
-class Source(NamedTuple):
+class CSource(NamedTuple):
   """C source with a function. Sources of codegen/render/c.py may be concatenated to one text."""
   name: str
   text: bytes
 
 # of compiled functions, by compiler; they stay loaded until the process ends
-_addresses: dict[tuple[tuple[str, ...], Source], int] = {}
+_addresses: dict[tuple[tuple[str, ...], CSource], int] = {}
 
-def addresses(command: tuple[str, ...], sources: Sequence[Source]) -> list[int]:
+def addresses(command: tuple[str, ...], sources: Sequence[CSource]) -> list[int]:
   """Return the addresses of the functions of sources. Compile the missing ones with a few parallel runs of the
   compiler.
 
@@ -73,13 +73,13 @@ def addresses(command: tuple[str, ...], sources: Sequence[Source]) -> list[int]:
     else: raise CompileError(f"{' '.join(command)} failed on kernel {group[0].name} {built}")
   return [_addresses[command, source] for source in sources]
 
-def shared_out(sources: Sequence[Source]) -> list[list[Source]]:
+def shared_out(sources: Sequence[CSource]) -> list[list[CSource]]:
   """Split the sources into groups of about the same length, one for each run of the compiler.
 
   The count of groups is bounded by the count of processors, and each group has enough work for a run.
   """
   length = sum(len(source.text) for source in sources)
-  groups: list[list[Source]] = [[] for _ in range(min(len(sources), available_threads(), 1 + length // RUN_BYTES))]
+  groups: list[list[CSource]] = [[] for _ in range(min(len(sources), available_threads(), 1 + length // RUN_BYTES))]
   lengths = [0] * len(groups)
   for source in sorted(sources, key=lambda source: len(source.text), reverse=True):
     least = lengths.index(min(lengths))
@@ -87,11 +87,11 @@ def shared_out(sources: Sequence[Source]) -> list[list[Source]]:
     lengths[least] += len(source.text)
   return groups
 
-def names_in(group: Sequence[Source]) -> list[str]:
+def names_in(group: Sequence[CSource]) -> list[str]:
   """Return the names of the sources' functions in their common text. Kernels of one schedule may have the same name."""
   return [group[0].name] if len(group) == 1 else [f"{source.name}_{k}" for k, source in enumerate(group)]
 
-def joined(group: Sequence[Source]) -> bytes:
+def joined(group: Sequence[CSource]) -> bytes:
   """Join sources to one text, in which their functions have the names of `names_in`."""
   if len(group) == 1: return group[0].text
   return b"".join(b"#define %b %b\n%b\n#undef %b\n" % (source.name.encode(), name.encode(), source.text,
@@ -158,7 +158,7 @@ def load_library(path: str) -> ctypes.CDLL:
 
 def compile_loop(command: tuple[str, ...]) -> CompiledLoop:
   """Compile the worker loop in C."""
-  return CompiledLoop(addresses(command, [Source("ring", loop_source().encode())])[0])
+  return CompiledLoop(addresses(command, [CSource("ring", loop_source().encode())])[0])
 
 def address_of(library: ctypes.CDLL, name: str, shown: str) -> int:
   """Return the address of a function. Raises CompileError if there is none; `shown` is its name in the source."""
@@ -168,23 +168,23 @@ def address_of(library: ctypes.CDLL, name: str, shown: str) -> int:
 
 class ClangDevice(HostDevice):
   """Compile each source once in a process, also if the device is opened again. processor: the CPU, if it is known."""
-  def __init__(self, name: str, command: tuple[str, ...], loop: Loop, threads: int | None = None,
+  def __init__(self, name: str, command: tuple[str, ...], loop: WorkerLoop, threads: int | None = None,
                processor: Processor | None = None):
     self.command, self.processor = command, processor
     super().__init__(name, "c", loop, threads)
 
-  def place(self, code: Code) -> Program:
+  def place(self, code: Code) -> HostProgram:
     """Compile and load.
 
     Raises DeviceError for Code that is no C source, CompileError for source that the compiler refuses.
     """
     if code.arch != "c":
       raise DeviceError(f"{self.name} takes C source, and {code.name} is code for {code.arch}; compile it for arch c")
-    return Program(code, addresses(self.command, [Source(code.name, code.text)])[0])
+    return HostProgram(code, addresses(self.command, [CSource(code.name, code.text)])[0])
 
-  def load_all(self, codes: Sequence[Code]) -> list[Program]:
+  def load_all(self, codes: Sequence[Code]) -> list[HostProgram]:
     """Load several kernels with few runs of the compiler. A later `load` reports refused Code."""
-    addresses(self.command, [Source(code.name, code.text) for code in codes if code.arch == "c"])
+    addresses(self.command, [CSource(code.name, code.text) for code in codes if code.arch == "c"])
     return super().load_all(codes)
 
   def facts(self) -> dict[str, Any]:
@@ -195,7 +195,7 @@ class ClangDevice(HostDevice):
 def open(ordinal: int, runtime: Callable[[str], Code]) -> ClangDevice:
   """Open the device. Raises DeviceError if there is no C compiler."""
   command = find_compiler()
-  loop: Loop
+  loop: WorkerLoop
   try: loop, found = MachineLoop(runtime), processor(runtime)
   except DeviceError: loop, found = compile_loop(command), None  # no assembler for this processor
   return ClangDevice(f"CLANG:{ordinal}" if ordinal else "CLANG", command, loop, processor=found)

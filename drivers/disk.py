@@ -113,7 +113,7 @@ else:
       file.seek(offset)
       return file.write(source)
 
-class Part(NamedTuple):
+class FileRange(NamedTuple):
   """An opaque buffer: a file from an offset on."""
   file: File
   begin: int
@@ -124,15 +124,16 @@ class DiskAllocator(Allocator):
     super().__init__(device.name)
     self.device, self.path, self.lasting = device, path, True   # the device lives as long as its buffers
 
-  def alloc(self, size: int, options: BufferOptions | None = None) -> Part:
-    return Part(File(self.path, size, options is not None and options.writable), 0)
+  def alloc(self, size: int, options: BufferOptions | None = None) -> FileRange:
+    return FileRange(File(self.path, size, options is not None and options.writable), 0)
   # the last reference closes it
-  def free(self, opaque: Part, size: int | None = None, options: Any = None) -> None: pass
-  def drop(self, opaque: Part) -> None: pass
+  def free(self, opaque: FileRange, size: int | None = None, options: Any = None) -> None: pass
+  def drop(self, opaque: FileRange) -> None: pass
 
-  def _copyin(self, dest: Part, src: memoryview) -> None: dest.file.write(dest.begin, src)
-  def _copyout(self, dest: memoryview, src: Part) -> None: src.file.read(src.begin, dest)
-  def offset(self, opaque: Part, size: int, offset: int) -> Part: return Part(opaque.file, opaque.begin + offset)
+  def _copyin(self, dest: FileRange, src: memoryview) -> None: dest.file.write(dest.begin, src)
+  def _copyout(self, dest: memoryview, src: FileRange) -> None: src.file.read(src.begin, dest)
+  def offset(self, opaque: FileRange, size: int, offset: int) -> FileRange:
+    return FileRange(opaque.file, opaque.begin + offset)
 
 class DiskDevice(Compiled):
   """The device of one path."""

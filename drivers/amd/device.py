@@ -11,15 +11,15 @@ from tinyhw.drivers.amd import faults
 from tinyhw.drivers.amd.aql import AQL_RING_BYTES, AqlQueue
 from tinyhw.drivers.amd.commands import Commands
 from tinyhw.drivers.amd.events import Events
-from tinyhw.drivers.amd.kfd import CODE, HOST, USER, VRAM, Kfd, Kind, Reserved, leave
-from tinyhw.drivers.amd.launch import AMDRecording, Program
+from tinyhw.drivers.amd.kfd import CODE, HOST, USER, VRAM, Kfd, MemoryKind, Reserved, leave
+from tinyhw.drivers.amd.launch import AMDRecording, AMDProgram
 from tinyhw.drivers.amd.queue import ComputeQueue, Pm4Queue
 from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.drivers.amd.topology import Gpu
-from tinyhw.drivers.gpu.device import Faulted, GpuDevice, Left, Mark
+from tinyhw.drivers.gpu.device import Faulted, GpuDevice, RetainedMemory, Mark
 from tinyhw.drivers.gpu.launch import Indirect, Work, work_of_copy
 from tinyhw.drivers.gpu.memory import STAGE_BYTES, GpuAllocator, Memory, Stage
-from tinyhw.drivers.gpu.order import EVERYTHING, Touched
+from tinyhw.drivers.gpu.order import EVERYTHING, AccessedRanges
 from tinyhw.drivers.gpu.queue import Timeline, Transient
 from tinyhw.drivers.linux.files import PAGE, Mapping
 
@@ -30,7 +30,7 @@ MOST_SCRATCH_WAVES = 4095
 
 class AMDDevice(GpuDevice):
   """A GPU that is driven through KFD."""
-  kernel, recording, user_memory = Program, AMDRecording, USER
+  kernel, recording, user_memory = AMDProgram, AMDRecording, USER
 
   def __init__(self, name: str, kfd: Kfd, gpu: Gpu):
     super().__init__(name, kfd.box)
@@ -51,19 +51,19 @@ class AMDDevice(GpuDevice):
                                                                                           "commands and arguments")
       self.stage = Stage(self, staging)
       self.transient = Transient(transient.mapping, transient.address, self.timeline, self.wait_number,
-                                 Program.alignment)
+                                 AMDProgram.alignment)
       self.compute: ComputeQueue = Pm4Queue(self) if gpu.xccs == 1 else AqlQueue(self, AQL_RING_BYTES)
       undo.callback(self.compute.close)
       self.copies = CopyQueue(self)
       undo.callback(self.copies.close)
-      self.begin(kfd.kept.pop(gpu.gpu_id, None) or Left(GpuAllocator(self, VRAM, gpu.vram_bytes or None),
+      self.begin(kfd.kept.pop(gpu.gpu_id, None) or RetainedMemory(GpuAllocator(self, VRAM, gpu.vram_bytes or None),
                                                         GpuAllocator(self, CODE, None), set()),
                  gpu.chip.arch)
       self.undo = undo.pop_all()
 
   # **** memory ****
 
-  def get_memory(self, size: int, kind: Kind, label: str, host: int) -> Reserved:
+  def get_memory(self, size: int, kind: MemoryKind, label: str, host: int) -> Reserved:
     return self.kfd.allocate(self.gpu, size, kind, label, host)
   def share(self, memory: Memory) -> None: self.kfd.share(memory, self.gpu)
 
@@ -96,7 +96,7 @@ class AMDDevice(GpuDevice):
     if fault is not None: raise Faulted(faults.explain(self, fault))
 
   def to_ns(self, ticks: int) -> int: return ticks * TICK_NS
-  def hand_over(self, left: Left) -> None: self.kfd.kept[self.gpu.gpu_id] = left
+  def hand_over(self, left: RetainedMemory) -> None: self.kfd.kept[self.gpu.gpu_id] = left
   def leave(self) -> None: leave(self.kfd.box)
 
   @property
@@ -110,7 +110,8 @@ class AMDDevice(GpuDevice):
     """Return an empty list of commands for the compute queue."""
     return Commands(self.gpu, self.meeting if self.gpu.xccs > 1 else None)
 
-  def enqueue(self, pieces: Sequence[list[int] | Indirect], work: Sequence[Work], what: Touched = EVERYTHING) -> Mark:
+  def enqueue(self, pieces: Sequence[list[int] | Indirect], work: Sequence[Work],
+              what: AccessedRanges = EVERYTHING) -> Mark:
     with self.lock, self.submission(self.compute, work) as number:
       first, last = self.commands(), self.commands()
       needed = self.queues.take(self.compute.name, number, what, self.timeline.completed)
@@ -126,7 +127,7 @@ class AMDDevice(GpuDevice):
 
   def enqueue_copy(self, dest: int, source: int, size: int) -> Mark:
     with self.lock, self.submission(self.copies, work_of_copy(dest, source, size)) as number:
-      what = Touched([(source, source + size)], [(dest, dest + size)])
+      what = AccessedRanges([(source, source + size)], [(dest, dest + size)])
       needed = self.queues.take(self.copies.name, number, what, self.timeline.completed)
       if needed: self.copies.wait_memory(self.timeline.address, needed)
       self.copies.copy(dest, source, size)

@@ -10,7 +10,7 @@ from tinyhw.drivers.amd.kfd import connect
 from tinyhw.drivers.amd.topology import CHIPS, KFD, NODES, UNKNOWN, Gpu, choose, gpus, version_name
 from tinyhw.drivers.gpu.doctor import Vendor, begin, counted, refused
 from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding, node
-from tinyhw.drivers.linux.files import Box, machine
+from tinyhw.drivers.linux.files import HostFiles, machine
 from tinyhw.errors import TinyError
 
 AMD = Vendor("AMD", "AMD", pci=0x1002, module="amdgpu", control=KFD, log="amdgpu",
@@ -40,13 +40,13 @@ def _chip(gpu: Gpu) -> Finding:
                  f"{', '.join(chip.arch for chip in CHIPS.values())}",
                  "use another device; to add a chip is a row in drivers/amd/topology.py, if its generation is there")
 
-def _driven(box: Box, ordinal: int) -> Finding:
+def _driven(box: HostFiles, ordinal: int) -> Finding:
   """Return further requirements of the driver."""
   try: choose(box, ordinal)
   except TinyError as error: return refused("driver", error)
   return Finding("driver", OK, "all that it needs is told by the topology")
 
-def _interface(box: Box) -> Finding:
+def _interface(box: HostFiles) -> Finding:
   try: version = connect(box).version
   except TinyError as error: return refused("interface", error)
   return Finding("interface", OK, f"the kernel's compute driver has {version[0]}.{version[1]}")

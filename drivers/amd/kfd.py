@@ -14,7 +14,8 @@ from typing import Any
 from tinyhw.autogen.amd import kfd_ioctl
 from tinyhw.drivers.amd.topology import KFD, Gpu
 from tinyhw.drivers.gpu.memory import HUGE_PAGE, Memory
-from tinyhw.drivers.linux.files import (PAGE, PROT_NONE, RESERVED, Box, HostMapping, Mapping, Node, Refused, Returns,
+from tinyhw.drivers.linux.files import (PAGE, PROT_NONE, RESERVED, HostFiles, HostMapping, Mapping, Node, Refused,
+                                       Returns,
                                         Unreturned, map_memory,
                                         refusal)
 from tinyhw.errors import DeviceError
@@ -46,26 +47,27 @@ ADVICE = {
 }
 _F = kfd_ioctl
 
-class Kind:
+class MemoryKind:
   """A kind of memory: flags of AllocMemoryOfGpu, and whether the processor sees it."""
   def __init__(self, name: str, flags: int, visible: bool):
     self.name, self.flags, self.visible = name, flags, visible
   def __repr__(self) -> str: return self.name
 
 _ALL = _F.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE | _F.KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE
-VRAM = Kind("VRAM", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_VRAM, visible=False)
-CODE = Kind("VRAM for code", VRAM.flags | _F.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE, visible=False)
+VRAM = MemoryKind("VRAM", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_VRAM, visible=False)
+CODE = MemoryKind("VRAM for code", VRAM.flags | _F.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE, visible=False)
 # Host memory that both sides see at once: no GPU cache keeps it, and the processor's caches are snooped. For rings,
 # commands, arguments, signals.
-HOST = Kind("host memory", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_GTT | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT
+HOST = MemoryKind("host memory", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_GTT | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT
             | _F.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED |
             _F.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE | _F.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC, visible=True)
-USER = Kind("memory of the program", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT,
+USER = MemoryKind("memory of the program",
+                  _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT,
             visible=False)
 
 class Reserved(Memory):
   """Memory at reserved addresses of the process. seen_by: gpu_ids."""
-  def __init__(self, kind: Kind, address: int, size: int, label: str, returns: Returns, handle: int,
+  def __init__(self, kind: MemoryKind, address: int, size: int, label: str, returns: Returns, handle: int,
                reserved: HostMapping):
     super().__init__(kind, address, size, label, returns, handle)
     self.reserved = reserved
@@ -78,7 +80,7 @@ class Reserved(Memory):
 
 class Kfd:
   """/dev/kfd of this process. The caller of each method owns the result."""
-  def __init__(self, box: Box):
+  def __init__(self, box: HostFiles):
     self.box = box
     self.renders: dict[int, Node] = {}     # by gpu_id; kept until the process ends, see the top of the file
     self.kept: dict[int, Any] = {}         # by gpu_id: state that a closed device leaves to the next one (device.py)
@@ -109,7 +111,7 @@ class Kfd:
       raise
     self.renders[gpu.gpu_id] = render
 
-  def allocate(self, gpu: Gpu, size: int, kind: Kind, label: str, host: int = 0) -> Reserved:
+  def allocate(self, gpu: Gpu, size: int, kind: MemoryKind, label: str, host: int = 0) -> Reserved:
     """Allocate `size` bytes (rounded up to pages) that the GPU sees. Source: kfd_ioctl.h,
     AMDKFD_IOC_ALLOC_MEMORY_OF_GPU.
 
@@ -174,18 +176,18 @@ class Kfd:
 
 _connections: dict[int, Kfd] = {}
 
-def connect(box: Box) -> Kfd:
+def connect(box: HostFiles) -> Kfd:
   """Return the connection of this process, made at the first call."""
   found = _connections.get(id(box))
   if found is None: found = _connections[id(box)] = Kfd(box)  # it holds the box, so the id stays unique
   return found
 
-def forget(box: Box) -> None:
+def forget(box: HostFiles) -> None:
   """Close the connection, for tests that make computers of their own."""
   found = _connections.pop(id(box), None)
   if found is not None: found.close()
 
-def leave(box: Box) -> None:
+def leave(box: HostFiles) -> None:
   """Close the files of the connection and nothing else. For the child of a fork, which owns neither them nor memory and
   queues."""
   found = _connections.pop(id(box), None)

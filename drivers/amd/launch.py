@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tinyhw.drivers.amd.commands import Commands, dispatch_header
 from tinyhw.drivers.amd.kfd import HOST
 from tinyhw.drivers.amd.topology import MAX_LANES, Gpu
-from tinyhw.drivers.gpu.launch import GpuRecording, Kernel
+from tinyhw.drivers.gpu.launch import GpuRecording, GpuProgram
 from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
@@ -25,7 +25,7 @@ SGPRS_BESIDE = 6          # on GFX9: vcc, flat_scratch and xnack_mask count as u
 
 def _up(value: int, unit: int) -> int: return -(-value // unit)
 
-class Words(NamedTuple):
+class LaunchPackets(NamedTuple):
   """The packets of a launch, and the positions of the words that change.
 
   arguments: the address of the arguments, two words. dispatch: the dispatch packet.
@@ -63,7 +63,7 @@ def registers(code: Code, gpu: Gpu, commands: Commands) -> tuple[int, int, int]:
   ahead = r.COMPUTE_PGM_RSRC3.fields["inst_pref_size"].mask
   return first, second, r.COMPUTE_PGM_RSRC3(inst_pref_size=min(_up(len(code.text), PREFETCH_BYTES), ahead))
 
-class Program(Kernel):
+class AMDProgram(GpuProgram):
   """A kernel in the GPU's memory.
 
   Its barrier waits for the waves of earlier launches, and makes their writes visible to loads.
@@ -83,7 +83,7 @@ class Program(Kernel):
     self.words = self._words(commands, self.rsrc, self.code.wave or self.device.gpu.chip.waves[0])
     self.words_of_launch = len(self.words.words)
 
-  def _words(self, commands: Commands, rsrc: tuple[int, int, int], wave: int) -> Words:
+  def _words(self, commands: Commands, rsrc: tuple[int, int, int], wave: int) -> LaunchPackets:
     """Return the packets of a launch after its barrier, with arguments at 0 and no workgroups."""
     r, start = commands.gc, self.start
     assert start % CODE_ALIGNMENT == 0, f"{self.name}: code begins at a multiple of {CODE_ALIGNMENT}"
@@ -97,7 +97,7 @@ class Program(Kernel):
                            0)
     wave32 = {"cs_w32_en": 1} if wave == 32 else {}
     dispatch = commands.dispatch(r.COMPUTE_DISPATCH_INITIATOR(compute_shader_en=1, force_start_at_000=1, **wave32), 0)
-    return Words(tuple(commands.words), arguments, dispatch)
+    return LaunchPackets(tuple(commands.words), arguments, dispatch)
 
   def launch(self, address: int, groups: int, data: memoryview) -> list[int]:
     words, at, dispatch = self.words

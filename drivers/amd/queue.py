@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tinyhw.autogen.amd import hsa, kfd_ioctl, pm4
-from tinyhw.drivers.amd.kfd import DOORBELL_BYTES, HOST, VRAM, Kfd, Kind
+from tinyhw.drivers.amd.kfd import DOORBELL_BYTES, HOST, VRAM, Kfd, MemoryKind
 from tinyhw.drivers.amd.topology import Gpu
 from tinyhw.drivers.gpu.launch import Indirect
 from tinyhw.drivers.gpu.memory import Memory
@@ -31,7 +31,7 @@ class Owner(Protocol):
   kfd: Kfd
   gpu: Gpu
   transient: Transient
-  def allocate(self, size: int, kind: Kind, label: str) -> Memory: ...
+  def allocate(self, size: int, kind: MemoryKind, label: str) -> Memory: ...
   def doorbells(self, offset: int) -> Mapping: ...
   def wait_for(self, done: Callable[[], bool], what: str) -> None: ...
   def words(self, address: int, count: int) -> list[int]: ...
@@ -48,7 +48,7 @@ class Queue:
     self.owner = owner
     taken: list[Memory] = []
     with contextlib.ExitStack() as undo:
-      def allocate(size: int, kind: Kind, label: str) -> Memory:
+      def allocate(size: int, kind: MemoryKind, label: str) -> Memory:
         memory = owner.allocate(size, kind, f"{self.name} queue: {label}")
         undo.callback(memory.close)
         taken.append(memory)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tinyhw.config import EMULATE
-from tinyhw.drivers.linux.files import PAGE, Box
+from tinyhw.drivers.linux.files import PAGE, HostFiles
 from tinyhw.errors import DeviceError
 from tinyhw.named_tuple import NamedTuple
 
@@ -107,12 +107,12 @@ def read_properties(text: str) -> dict[str, int]:
   return {words[0]: int(words[1]) for line in text.splitlines() if len(words := line.split()) == 2
           and words[1].isdecimal()}
 
-def _folder(box: Box, path: str) -> list[dict[str, int]]:
+def _folder(box: HostFiles, path: str) -> list[dict[str, int]]:
   """Return the properties of path/0, path/1, ...; nothing if there is no such folder."""
   if not box.exists(path): return []
   return [read_properties(box.read_text(f"{path}/{name}/properties")) for name in sorted(box.listdir(path), key=int)]
 
-def gpus(box: Box) -> list[Gpu]:
+def gpus(box: HostFiles) -> list[Gpu]:
   """Return the GPUs that this process may see, in the topology's order, including those of unknown kind.
 
   Raises OSError if the topology cannot be read.
@@ -138,7 +138,7 @@ def version_name(version: int) -> str:
   """Return gfx1100 for 110000, as compilers write gfx_target_version."""
   return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
 
-def choose(box: Box, ordinal: int) -> Gpu:
+def choose(box: HostFiles, ordinal: int) -> Gpu:
   """Return GPU number `ordinal`.
 
   Raises DeviceError, which tells why there is none, or why it cannot be driven.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.config import ARCH
-from tinyhw.drivers.cpu.launch import HostDevice, Program
+from tinyhw.drivers.cpu.launch import HostDevice, HostProgram
 from tinyhw.drivers.cpu.loop import MachineLoop
 from tinyhw.drivers.cpu.memory import CodeArena
 from tinyhw.drivers.cpu.processor import LEVELS, Processor, detect
@@ -18,14 +18,14 @@ class CPUDevice(HostDevice):
     self.processor, self.arena = processor, CodeArena()
     super().__init__(name, arch, loop, threads)
 
-  def place(self, code: Code) -> Program:
+  def place(self, code: Code) -> HostProgram:
     """Copy the code to executable pages. Raises DeviceError for code of another machine."""
     levels = list(LEVELS)
     if code.arch not in levels or levels.index(code.arch) < levels.index(self.arch):
       raise DeviceError(f"kernel {code.name} is for {code.arch}, device {self.name} is {self.arch}; compile it for "
                         f"that")
     address, chunk = self.arena.add(code.text)
-    return Program(code, address + code.entry, self.arena, chunk)
+    return HostProgram(code, address + code.entry, self.arena, chunk)
 
   def facts(self) -> dict[str, Any]:
     return {"arch": self.arch, "processor": self.processor.brand, "vendor": self.processor.vendor,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tinyhw.autogen.cpu_ring import PACKET, PACKET_BYTES
 from tinyhw.device import Compiled, Launch
 from tinyhw.drivers.cpu.memory import CodeArena, CodeChunk, HostAllocator, Memory, address_of
-from tinyhw.drivers.cpu.workers import Loop, Ring, available_threads, split
+from tinyhw.drivers.cpu.workers import WorkerLoop, Ring, available_threads, split
 from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
 
@@ -20,7 +20,7 @@ assert list(PACKET) == ["FUNCTION", "ARGUMENTS", "GRID", "SIZE", "CHUNKS",
                         "REQUIRED"] and struct.calcsize(PACKET_FORMAT) == PACKET_BYTES
 _SLOT = struct.Struct("<q")
 
-class Program:
+class HostProgram:
   """A loaded kernel: its address and the layout of its arguments.
 
   `owner` keeps it in memory and is called back when it is garbage.
@@ -38,7 +38,7 @@ class Program:
     arena = getattr(self, "arena", None)
     if arena is not None: arena.release(self.chunk)
 
-  def __repr__(self) -> str: return f"<Program {self.name} at {self.address:#x}>"
+  def __repr__(self) -> str: return f"<HostProgram {self.name} at {self.address:#x}>"
 
 class Staging:
   """Room for one packet and its arguments."""
@@ -53,7 +53,7 @@ class HostRecording:
   """Packets and arguments in one block, ready to run. Argument slots can be patched between runs."""
   def __init__(self, device: HostDevice, launches: Sequence[Launch]):
     self.device, self.launches = device, len(launches)
-    self.programs: list[Program] = [launch.program for launch in launches]
+    self.programs: list[HostProgram] = [launch.program for launch in launches]
     self.grids = [launch.grid for launch in launches]
     self.small = [launch.small for launch in launches]
     self.slots: list[int] = []  # offset of each launch's arguments
@@ -125,8 +125,8 @@ class HostRecording:
     return times
 
 class HostDevice(Compiled):
-  """A device whose kernels run on the worker threads. Subclasses turn Code into a Program."""
-  def __init__(self, name: str, arch: str, loop: Loop, threads: int | None = None):
+  """A device whose kernels run on the worker threads. Subclasses turn Code into a HostProgram."""
+  def __init__(self, name: str, arch: str, loop: WorkerLoop, threads: int | None = None):
     # first: close() must not run for a device that fails to open
     ring = Ring(loop, available_threads() if threads is None else threads)
     super().__init__(name, HostAllocator(name), arch=arch)
@@ -134,11 +134,11 @@ class HostDevice(Compiled):
     self.staging_bytes = PACKET_BYTES + 8 * 64
     self.staging: Staging | None = None
 
-  def place(self, code: Code) -> Program:
+  def place(self, code: Code) -> HostProgram:
     """Make the code callable. Raises DriverError or CompileError."""
     raise NotImplementedError
 
-  def load(self, code: Code) -> Program:
+  def load(self, code: Code) -> HostProgram:
     program = self.place(code)
     with self.ring.lock:
       if program.packer.size > self.staging_bytes: self.staging_bytes, self.staging = program.packer.size, None
@@ -192,7 +192,7 @@ class HostDevice(Compiled):
 def explain(launch: Launch) -> DeviceError:
   """Explain why a launch could not be packed."""
   program = launch.program
-  if not isinstance(program, Program):
+  if not isinstance(program, HostProgram):
     return DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")
   if len(launch.buffers) != program.buffers or len(launch.variables) != program.variables:
     return DeviceError(f"kernel {program.name} takes {program.buffers} buffers and {program.variables} variables, "

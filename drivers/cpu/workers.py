@@ -72,7 +72,7 @@ def signals_blocked() -> Iterator[None]:
 
 JOINABLE = 0x656c_6261_6e69_6f6a   # no thread ends with this result
 
-class Thread:
+class NativeThread:
   """A native thread.
 
   The system writes `handle` at its start and `result` at the end of a join, before Python continues. So both states are
@@ -87,12 +87,12 @@ class Threads:
     self.libc.pthread_create.argtypes = (ctypes.c_void_p,) * 4
     self.libc.pthread_join.argtypes = (ctypes.c_void_p,) * 2
 
-  def start(self, thread: Thread, routine: int, argument: int) -> str:
+  def start(self, thread: NativeThread, routine: int, argument: int) -> str:
     """Start the thread. Return the reason of a failure, or ""."""
     code = self.libc.pthread_create(ctypes.byref(thread.handle), None, routine, argument)
     return os.strerror(code) if code else ""
 
-  def join(self, thread: Thread) -> None:
+  def join(self, thread: NativeThread) -> None:
     """Wait for its end. Does nothing if it never began, or was joined before."""
     if thread.handle.value and thread.result.value == JOINABLE:
       self.libc.pthread_join(thread.handle, ctypes.byref(thread.result))
@@ -107,11 +107,11 @@ class WindowsThreads:
     self.kernel.WaitForSingleObject.argtypes = (ctypes.c_void_p, ctypes.c_uint32)
     self.kernel.CloseHandle.argtypes = (ctypes.c_void_p,)
 
-  def start(self, thread: Thread, routine: int, argument: int) -> str:
+  def start(self, thread: NativeThread, routine: int, argument: int) -> str:
     thread.handle.value = self.kernel.CreateThread(None, 0, routine, argument, 0, None)
     return "" if thread.handle.value else "CreateThread failed"
 
-  def join(self, thread: Thread) -> None:
+  def join(self, thread: NativeThread) -> None:
     if not thread.handle.value: return
     self.kernel.WaitForSingleObject(thread.handle, 0xffffffff)
     self.kernel.CloseHandle(thread.handle)
@@ -130,7 +130,7 @@ def wait_functions() -> tuple[int, int, int]:
   wait, wake_one, wake_all = (ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names)
   return wait, wake_one, wake_all
 
-class Loop(Protocol):
+class WorkerLoop(Protocol):
   """The worker loop's code.
 
   entry: its address, the start routine of the workers. spin: the time that it spins before it sleeps, in its own unit.
@@ -150,11 +150,11 @@ class Ring:
 
   `run` may be called by any Python thread, one at a time: hold `lock`.
   """
-  def __init__(self, loop: Loop, threads: int, packets: int = RING_PACKETS):
+  def __init__(self, loop: WorkerLoop, threads: int, packets: int = RING_PACKETS):
     assert packets & (packets - 1) == 0, "the ring's size is a power of two"
     self.entry, self.threads = loop.entry, threads
     self.lock = threading.RLock()
-    self.handles: list[Thread] = []
+    self.handles: list[NativeThread] = []
     self.records = CONTEXT_BYTES
     ring = self.records + threads * RECORD_BYTES
     self.memory = map_private(ring + packets * PACKET_BYTES)
@@ -212,7 +212,7 @@ class Ring:
     with signals_blocked():
       for i in range(1, self.threads):
         # first: whatever is raised from here on, two threads never have the same record
-        self.handles.append(Thread())
+        self.handles.append(NativeThread())
         refused = self.system.start(self.handles[-1], self.entry, self.record + i * RECORD_BYTES)
         if refused:
           self.handles.pop()

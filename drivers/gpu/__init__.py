@@ -11,5 +11,5 @@
 | doctor.py | reasons why a GPU cannot be driven that are the same for all vendors |
 | selftest/ | steps of the self-tests of all GPUs, the steps with kernels, memory and queues for them |
 
-A vendor's driver (drivers/amd) subclasses `device.GpuDevice`, `launch.Kernel` and `launch.GpuRecording`.
+A vendor's driver (drivers/amd) subclasses `device.GpuDevice`, `launch.GpuProgram` and `launch.GpuRecording`.
 """

@@ -21,11 +21,11 @@ from typing import Any, Protocol
 from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu import reports
-from tinyhw.drivers.gpu.launch import GpuRecording, Kernel, Work, explain, work_of
+from tinyhw.drivers.gpu.launch import GpuRecording, GpuProgram, Work, explain, work_of
 from tinyhw.drivers.gpu.memory import GpuAllocator, Memory, Stage
-from tinyhw.drivers.gpu.order import EVERYTHING, Queues, Touched, order, place, touched, written
+from tinyhw.drivers.gpu.order import EVERYTHING, Queues, AccessedRanges, order, place, touched, written
 from tinyhw.drivers.gpu.queue import VIRTUAL_LOOKS, Ring, Timeline, Transient, wait_until
-from tinyhw.drivers.linux.files import Box, Refused
+from tinyhw.drivers.linux.files import HostFiles, Refused
 from tinyhw.errors import DeviceError, DriverError, TinyError
 from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
@@ -35,7 +35,7 @@ EMULATED = 20            # factor of the deadlines of a virtual GPU
 
 Mark = tuple[int, int]   # (count of restarts of the timeline, number of a submission)
 
-class Left(NamedTuple):
+class RetainedMemory(NamedTuple):
   """The state that a closed device leaves: the memory of buffers that are still referenced. The next device of the GPU
   takes it over."""
   allocator: GpuAllocator
@@ -73,14 +73,14 @@ class GpuDevice(Compiled):
   stage: Stage
   compute: Any
   copies: Any
-  kernel: type[Kernel]
+  kernel: type[GpuProgram]
   recording: type[GpuRecording]
   user_memory: Any               # the kind of memory of the program that the GPU sees
   undo: contextlib.ExitStack
   # bytes that a read of the GPU's clock writes, and the offset of the time in them
   stamp_bytes, stamp_place = 8, 0
 
-  def __init__(self, name: str, box: Box):
+  def __init__(self, name: str, box: HostFiles):
     self.name, self.box, self.lock = name, box, threading.RLock()
     self.lost: str | None = None                                                  # why it cannot be used any more
     self.closed = False
@@ -92,7 +92,7 @@ class GpuDevice(Compiled):
     self.epoch, self.last = 0, ""
     self.queues = Queues()
 
-  def begin(self, left: Left, arch: str) -> None:
+  def begin(self, left: RetainedMemory, arch: str) -> None:
     """Finish the construction. left: the state of the previous device of this GPU, or new allocators."""
     super().__init__(self.name, left.allocator, arch=arch)
     self.code = left.code
@@ -114,7 +114,7 @@ class GpuDevice(Compiled):
     """Yield the processor, for `ms` at most. Raises Faulted if the kernel driver reports a fault."""
     raise NotImplementedError
 
-  def enqueue(self, pieces: Sequence[Any], work: Sequence[Work], what: Touched = EVERYTHING) -> Mark:
+  def enqueue(self, pieces: Sequence[Any], work: Sequence[Work], what: AccessedRanges = EVERYTHING) -> Mark:
     """Submit commands to the compute queue, between commands that make memory coherent before and after them.
 
     work: their description, for reports. what: the memory that they touch. They wait for the earlier copies that they
@@ -134,7 +134,7 @@ class GpuDevice(Compiled):
     """Convert ticks of the GPU's clock to nanoseconds."""
     raise NotImplementedError
 
-  def hand_over(self, left: Left) -> None:
+  def hand_over(self, left: RetainedMemory) -> None:
     """Keep the state that this device leaves until the GPU is opened again."""
     raise NotImplementedError
 
@@ -280,7 +280,7 @@ class GpuDevice(Compiled):
 
   # **** work ****
 
-  def load(self, code: Code) -> Kernel:
+  def load(self, code: Code) -> GpuProgram:
     with self.lock: return self.kernel(self, code)
 
   def record(self, launches: Sequence[Launch]) -> GpuRecording: return self.recording(self, launches)
@@ -291,9 +291,9 @@ class GpuDevice(Compiled):
     A launch that needs earlier ones waits for them.
     """
     self.check()
-    packed = [launch.program.pack(launch) if isinstance(launch.program, Kernel) else b"" for launch in launches]
+    packed = [launch.program.pack(launch) if isinstance(launch.program, GpuProgram) else b"" for launch in launches]
     for launch in launches:
-      if not isinstance(launch.program, Kernel): raise explain(launch)
+      if not isinstance(launch.program, GpuProgram): raise explain(launch)
     places, joined, unit = [], bytearray(), self.kernel.alignment
     for arguments in packed:
       places.append(len(joined))
@@ -380,7 +380,7 @@ class GpuDevice(Compiled):
       kept = {part.memory for allocator in (self.allocator, self.code)
               for part, _ in allocator.live.values()} & self.memories
       self.memories -= kept
-      if kept: self.hand_over(Left(self.allocator, self.code, kept))
+      if kept: self.hand_over(RetainedMemory(self.allocator, self.code, kept))
       for allocator in (self.allocator, self.code): allocator.keep(kept)
       self.lost, self.closed = f"{self.name} was closed", True
       self.undo.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tinyhw.drivers.linux.diagnosis import OK, PROBLEM, Finding, cards, module
-from tinyhw.drivers.linux.files import Box
+from tinyhw.drivers.linux.files import HostFiles
 from tinyhw.errors import TinyError
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Vendor:
   log: str
   container: str
 
-def begin(box: Box, vendor: Vendor) -> list[Finding]:
+def begin(box: HostFiles, vendor: Vendor) -> list[Finding]:
   """Check the card and the module.
 
   If no module is loaded, this problem is the only finding, since all others would follow from it.

@@ -1,8 +1,8 @@
 """Kernels in a GPU's memory, the arguments of their launches, and Recordings.
 
-Arguments are in memory, in 8-byte slots: addresses of buffers, then int64 variables. A subclass of `Kernel` knows how
-the kernel finds them. A launch is a few words of commands, and data that they point to. From launch to launch, only a
-few words of both change.
+Arguments are in memory, in 8-byte slots: addresses of buffers, then int64 variables. A subclass of `GpuProgram` knows
+how the kernel finds them. A launch is a few words of commands, and data that they point to. From launch to launch, only
+a few words of both change.
 """
 from __future__ import annotations
 import struct
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import TRACEMETA
 from tinyhw.device import Launch, LRUAllocator
-from tinyhw.drivers.gpu.order import ANYWHERE, Flight, Touched, place, touched, written
+from tinyhw.drivers.gpu.order import ANYWHERE, PendingLaunches, AccessedRanges, place, touched, written
 from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.trace import Location, caller
 if TYPE_CHECKING:
   from tinyhw.drivers.gpu.device import GpuDevice
-  from tinyhw.drivers.gpu.memory import Part
+  from tinyhw.drivers.gpu.memory import GpuBuffer
 
 MOST_GROUPS = (1 << 32) - 1
 _SLOT = struct.Struct("<q")
@@ -37,7 +37,7 @@ def work_of_copy(dest: int, source: int, size: int) -> list[Work]:
   """Describe a submission that copies bytes from one address to another."""
   return [(f"copy of {size} bytes from {source:#x} to {dest:#x}", caller() if TRACEMETA.value else None)]
 
-class Kernel:
+class GpuProgram:
   """A kernel in the GPU's memory. It is freed when it is garbage: later work that reuses the memory runs after it.
 
   padding: readable bytes after the code, which hardware prefetches. alignment: of the data of a launch.
@@ -62,7 +62,7 @@ class Kernel:
     self.check()
     # a size that other kernels have too. So a virtual GPU puts new code at the address of old code, and finds stale
     # instruction caches
-    self.place: Part = device.code.alloc(LRUAllocator.rounded(len(code.text) + self.padding))
+    self.place: GpuBuffer = device.code.alloc(LRUAllocator.rounded(len(code.text) + self.padding))
     device.code.copyin(self.place, memoryview(code.text + bytes(self.padding)))
     self.prepare()
 
@@ -111,7 +111,7 @@ class Kernel:
 def explain(launch: Launch) -> DeviceError:
   """Explain why a launch could not be packed."""
   program = launch.program
-  if not isinstance(program, Kernel):
+  if not isinstance(program, GpuProgram):
     return DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")
   wanted = len(program.code.arguments) - program.buffers
   if len(launch.buffers) != program.buffers or len(launch.variables) != wanted:
@@ -136,16 +136,16 @@ class GpuRecording:
 
   def __init__(self, device: GpuDevice, launches: Sequence[Launch]):
     self.device, self.launches = device, len(launches)
-    self.programs: list[Kernel] = [launch.program for launch in launches]
-    self.work = [work_of(launch) for launch in launches if isinstance(launch.program, Kernel)]
+    self.programs: list[GpuProgram] = [launch.program for launch in launches]
+    self.work = [work_of(launch) for launch in launches if isinstance(launch.program, GpuProgram)]
     self.busy: tuple[int, int] | None = None      # the last replay
-    packed = [bytearray(launch.program.pack(launch)) if isinstance(launch.program, Kernel) else _refuse(launch)
+    packed = [bytearray(launch.program.pack(launch)) if isinstance(launch.program, GpuProgram) else _refuse(launch)
               for launch in launches]
     self.grids = [launch.grid for launch in launches]
     self.buffers = [list(map(place, launch.buffers)) for launch in launches]
     self.written = [written(launch) for launch in launches]
     self.waits = self._order()
-    self.touched: Touched | None = None           # by all launches; computed at first use
+    self.touched: AccessedRanges | None = None           # by all launches; computed at first use
     self.places: list[int] = []                   # the index of the first word of each launch's commands
     self.slots: list[int] = []                    # the offset of each launch's data
     self.words, unit = sum(program.words_of_launch for program in self.programs), device.kernel.alignment
@@ -175,7 +175,7 @@ class GpuRecording:
 
   def _order(self) -> list[bool]:
     """Return which launches wait for those before them."""
-    flight = Flight()
+    flight = PendingLaunches()
     return [flight.take(places, stores, program.code.private_bytes > 0)
             for program, places, stores in zip(self.programs, self.buffers, self.written)]
 

@@ -54,16 +54,16 @@ class Memory:
 
   def __repr__(self) -> str: return f"<{self.label}: {self.size:#x} bytes of {self.kind} at {self.address:#x}>"
 
-class Part:
+class GpuBuffer:
   """A buffer: its address, and the allocation that contains it."""
   __slots__ = ("address", "size", "memory", "__weakref__")
 
   def __init__(self, address: int, size: int, memory: Any):
     self.address, self.size, self.memory = address, size, memory
 
-  def __repr__(self) -> str: return f"<Part {self.size} bytes at {self.address:#x}>"
+  def __repr__(self) -> str: return f"<GpuBuffer {self.size} bytes at {self.address:#x}>"
 
-class Pinned(Part):
+class Pinned(GpuBuffer):
   """Memory of the program that the GPU sees as long as this object lives."""
   __slots__ = ("device",)
 
@@ -86,24 +86,24 @@ class GpuAllocator(LRUAllocator):
     self.device, self.kind = device, kind
     self.slab: Any = None
     self.slab_used = 0
-    self.small: dict[int, list[Part]] = {}  # small buffers that the pool returned, by size
+    self.small: dict[int, list[GpuBuffer]] = {}  # small buffers that the pool returned, by size
 
   def rounded(self, size: int) -> int:  # type: ignore[override]  # which is a function there
     return size if self.device.box.virtual else LRUAllocator.rounded(size)
 
-  def _alloc(self, size: int) -> Part | None:
+  def _alloc(self, size: int) -> GpuBuffer | None:
     self.device.check()
     try: return self._cut(size) if size <= SMALL_BYTES else self._own(size)
     except Refused as error:
       if error.errno == errno.ENOMEM: return None
       raise
 
-  def _own(self, size: int) -> Part:
+  def _own(self, size: int) -> GpuBuffer:
     memory = self.device.allocate(size, self.kind, "buffer")
     self.device.box.outline(memory.address, size, memory.size)  # nothing is mapped after it
-    return Part(memory.address, size, memory)
+    return GpuBuffer(memory.address, size, memory)
 
-  def _cut(self, size: int) -> Part:
+  def _cut(self, size: int) -> GpuBuffer:
     if self.small.get(size): return self.small[size].pop()
     gap = min(max(size // 4, ALIGNMENT), GAP_BYTES) if self.device.box.virtual else 0
     step = -(-(size + gap) // ALIGNMENT) * ALIGNMENT
@@ -112,9 +112,9 @@ class GpuAllocator(LRUAllocator):
       self.device.box.outline(self.slab.address, 0, self.slab.size)
     start, self.slab_used = self.slab_used, self.slab_used + step
     self.device.box.outline(self.slab.address + start, size, step)
-    return Part(self.slab.address + start, size, self.slab)
+    return GpuBuffer(self.slab.address + start, size, self.slab)
 
-  def _free(self, opaque: Part, size: int) -> None:
+  def _free(self, opaque: GpuBuffer, size: int) -> None:
     if size <= SMALL_BYTES: self.small.setdefault(size, []).append(opaque)
     else: self.device.release(opaque.memory, self.device.mark())
 
@@ -128,28 +128,28 @@ class GpuAllocator(LRUAllocator):
     if self.device.closed: Device[self.dev].synchronize()
     return self.device.stage
 
-  def _copyin(self, dest: Part, src: memoryview) -> None: self._stage().write(dest.address, src.cast("B"))
-  def _copyout(self, dest: memoryview, src: Part) -> None: self._stage().read(dest.cast("B"), src.address)
-  def address(self, opaque: Part) -> int: return opaque.address
-  def offset(self, opaque: Part, size: int, offset: int) -> Part:
-    return Part(opaque.address + offset, size, opaque.memory)
-  def external(self, address: int, size: int) -> Part: return Pinned(self.device, address, size)
+  def _copyin(self, dest: GpuBuffer, src: memoryview) -> None: self._stage().write(dest.address, src.cast("B"))
+  def _copyout(self, dest: memoryview, src: GpuBuffer) -> None: self._stage().read(dest.cast("B"), src.address)
+  def address(self, opaque: GpuBuffer) -> int: return opaque.address
+  def offset(self, opaque: GpuBuffer, size: int, offset: int) -> GpuBuffer:
+    return GpuBuffer(opaque.address + offset, size, opaque.memory)
+  def external(self, address: int, size: int) -> GpuBuffer: return Pinned(self.device, address, size)
 
-  def map(self, buf: Buffer) -> Part:
+  def map(self, buf: Buffer) -> GpuBuffer:
     """Return a buffer of another GPU for use in place. Raises DeviceError if this GPU cannot see it."""
     opaque = buf._buf
-    if not isinstance(opaque, Part): return super().map(buf)  # type: ignore[no-any-return]
+    if not isinstance(opaque, GpuBuffer): return super().map(buf)  # type: ignore[no-any-return]
     try: self.device.share(opaque.memory)
     except Refused as error:
       raise DeviceError(f"{self.dev} cannot see memory of {buf.device}: {error.message}") from error
     return opaque
 
-  def transfer(self, dest: Part, src: Any, size: int) -> bool:
+  def transfer(self, dest: GpuBuffer, src: Any, size: int) -> bool:
     """Copy from a buffer of another GPU, by its copy engine.
 
     Return False if they cannot see each other; then nothing has happened.
     """
-    if not isinstance(src, Part): return False
+    if not isinstance(src, GpuBuffer): return False
     other = src.memory.owner
     if not isinstance(other, type(self.device)): return False
     try: other.share(dest.memory)

@@ -2,9 +2,9 @@
 
 Independent work runs in parallel.
 
-`Flight` tracks the launches of a submission. A launch that waits does so for all before it, so the earlier state is
-dropped then. `Queues` tracks submissions of a device's two queues. A submission waits for the last one of the other
-queue that it needs, before its work. All submissions complete in the order of their numbers. So one that ran in
+`PendingLaunches` tracks the launches of a submission. A launch that waits does so for all before it, so the earlier
+state is dropped then. `Queues` tracks submissions of a device's two queues. A submission waits for the last one of the
+other queue that it needs, before its work. All submissions complete in the order of their numbers. So one that ran in
 parallel with the previous one waits for it before it signals its completion.
 """
 from __future__ import annotations
@@ -32,7 +32,7 @@ def meet(one: Sequence[Place], two: Iterable[Place]) -> bool:
   """Return whether two sets of ranges overlap."""
   return any(start < high and low < end for low, high in two for start, end in one)
 
-class Flight:
+class PendingLaunches:
   """Reads and writes of launches that may run in parallel."""
   def __init__(self) -> None:
     self.reads: list[Place] = []
@@ -49,15 +49,15 @@ class Flight:
     self.writes += stores
     return waits
 
-class Touched(NamedTuple):
+class AccessedRanges(NamedTuple):
   """Ranges that a submission reads, and ranges that it writes."""
   reads: Sequence[Place]
   writes: Sequence[Place]
 
-  def needs(self, earlier: Touched) -> bool:
+  def needs(self, earlier: AccessedRanges) -> bool:
     return meet(self.writes, earlier.writes) or meet(self.writes, earlier.reads) or meet(self.reads, earlier.writes)
 
-EVERYTHING = Touched((), (ANYWHERE,))
+EVERYTHING = AccessedRanges((), (ANYWHERE,))
 
 def joined(places: Iterable[Place]) -> list[Place]:
   """Return the same bytes in the fewest ranges, in order."""
@@ -67,7 +67,7 @@ def joined(places: Iterable[Place]) -> list[Place]:
     else: found.append((start, end))
   return found
 
-def touched(buffers: Iterable[tuple[Sequence[Place], frozenset[int]]], code: Iterable[object]) -> Touched:
+def touched(buffers: Iterable[tuple[Sequence[Place], frozenset[int]]], code: Iterable[object]) -> AccessedRanges:
   """Return the memory that launches touch together.
 
   buffers: for each launch the ranges, and which of them it writes. code: for each launch the buffer of its kernel.
@@ -75,7 +75,7 @@ def touched(buffers: Iterable[tuple[Sequence[Place], frozenset[int]]], code: Ite
   reads, writes = [place(part) for part in code], list[Place]()
   for places, stores in buffers:
     for i, where in enumerate(places): (writes if i in stores else reads).append(where)
-  return Touched(joined(reads), joined(writes))
+  return AccessedRanges(joined(reads), joined(writes))
 
 class Queues:
   """Memory that submissions of each queue touch, until they are done.
@@ -83,12 +83,12 @@ class Queues:
   If a number comes again, its first submission was cancelled.
   """
   def __init__(self) -> None:
-    self.flying: dict[str, collections.deque[tuple[int, Touched]]] = {}
+    self.flying: dict[str, collections.deque[tuple[int, AccessedRanges]]] = {}
     self.forgotten: dict[str, int] = {}   # the last dropped submission of a queue
     self.waited: dict[str, int] = {}  # the submission that a queue, and all its later work, has waited for
     self.latest = 0
 
-  def take(self, queue: str, number: int, what: Touched, completed: int) -> int:
+  def take(self, queue: str, number: int, what: AccessedRanges, completed: int) -> int:
     """Add a submission.
 
     Return the last submission of other queues that it must wait for before it begins; 0 for none. completed: the last
@@ -110,7 +110,7 @@ class Queues:
     return needed
 
 def order(launches: Sequence[Launch]) -> list[bool]:
-  """Return which launches of a submission wait for earlier ones. Their programs are Kernels (launch.py)."""
+  """Return which launches of a submission wait for earlier ones. Their programs are GpuPrograms (launch.py)."""
   if len(launches) < 2: return [False] * len(launches)
-  flight = Flight()
+  flight = PendingLaunches()
   return [flight.take(list(map(place, x.buffers)), written(x), x.program.code.private_bytes > 0) for x in launches]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tinyhw.device import Buffer, show_bytes
-from tinyhw.drivers.gpu.launch import Kernel, Work
-from tinyhw.drivers.gpu.memory import Part
+from tinyhw.drivers.gpu.launch import GpuProgram, Work
+from tinyhw.drivers.gpu.memory import GpuBuffer
 from tinyhw.drivers.linux.files import PAGE
 from tinyhw.errors import TinyError
 from tinyhw.named_tuple import NamedTuple
@@ -19,7 +19,7 @@ SHOWN = 8        # kernels in a report
 NEAR = 1 << 30
 NULL = 1 << 16   # an address below this is an offset from a null pointer
 
-class Piece(NamedTuple):
+class MemoryRegion(NamedTuple):
   """Memory that a report may name. size: bytes; holds: its contents, if they are known."""
   address: int
   size: int
@@ -37,28 +37,28 @@ class Piece(NamedTuple):
   def distance(self, address: int) -> int: return max(self.address - address, address - self.end + 1, 0)
   def __str__(self) -> str: return f"{self.what} of {show_bytes(self.size)}{self.holds and f' with {self.holds}'}"
 
-def buffers(device: GpuDevice) -> list[Piece]:
+def buffers(device: GpuDevice) -> list[MemoryRegion]:
   """Return the program's buffers on a device, parts of them that are buffers too, and the code of its kernels.
 
   An allocator does not know the contents of its memory, so all objects of the process are searched. Only a report may
   take that long.
   """
-  found = {id(part): Piece(part.address, size, "a buffer") for part, size in device.allocator.live.values()
-           if isinstance(part, Part)}
+  found = {id(part): MemoryRegion(part.address, size, "a buffer") for part, size in device.allocator.live.values()
+           if isinstance(part, GpuBuffer)}
   for item in gc.get_objects():
-    if issubclass(type(item), Kernel) and item.device is device and hasattr(item, "place"):
-      found[id(item.place)] = Piece(item.place.address, item.place.size, "code", f"kernel {item.name}")
-    elif type(item) is Buffer and item.device == device.name and isinstance(item._buf, Part):
+    if issubclass(type(item), GpuProgram) and item.device is device and hasattr(item, "place"):
+      found[id(item.place)] = MemoryRegion(item.place.address, item.place.size, "code", f"kernel {item.name}")
+    elif type(item) is Buffer and item.device == device.name and isinstance(item._buf, GpuBuffer):
       what, kind = "a buffer" if item.base is item else "a part of a buffer", repr(item.dtype).removeprefix("dtypes.")
-      found[id(item._buf)] = Piece(item._buf.address, item.nbytes, what, f"{item.size} {kind}")
+      found[id(item._buf)] = MemoryRegion(item._buf.address, item.nbytes, what, f"{item.size} {kind}")
   return list(found.values())
 
 def place(device: GpuDevice, address: int) -> str:
   """Describe the memory at or next to an address: buffers, other memory of the device, freed memory, and the nearest
   buffer."""
   if address < NULL: return "a null pointer, or an offset from one"
-  known, others = buffers(device), [Piece(m.address, m.size, f"\"{m.label}\"") for m in device.memories]
-  gone = [Piece(m.address, m.size, f"\"{m.label}\" (which was freed)") for m in device.freed]
+  known, others = buffers(device), [MemoryRegion(m.address, m.size, f"\"{m.label}\"") for m in device.memories]
+  gone = [MemoryRegion(m.address, m.size, f"\"{m.label}\" (which was freed)") for m in device.freed]
   inside = next((p for group in (known, others, gone) for p in sorted(group, key=lambda p: p.size)
                  if p.address <= address < p.end), None)
   if inside is not None: told, words = [inside], [f"in {inside} at {inside.address:#x}"]

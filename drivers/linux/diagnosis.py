@@ -7,7 +7,7 @@ from __future__ import annotations
 import errno
 import os
 
-from tinyhw.drivers.linux.files import Box, refusal
+from tinyhw.drivers.linux.files import HostFiles, refusal
 from tinyhw.named_tuple import NamedTuple
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
@@ -25,7 +25,7 @@ class Finding(NamedTuple):
   words: str
   fix: str = ""
 
-def cards(box: Box, vendor: int) -> list[str] | None:
+def cards(box: HostFiles, vendor: int) -> list[str] | None:
   """Return the GPUs of a vendor on the PCI bus, as "0000:03:00.0 (device 0x744c)"; None if the bus cannot be read."""
   if not box.exists(PCI): return None
   found = []
@@ -37,7 +37,7 @@ def cards(box: Box, vendor: int) -> list[str] | None:
     except (OSError, ValueError): continue  # removed, or hidden
   return found
 
-def module(box: Box, name: str, node: str, found: list[str] | None) -> Finding:
+def module(box: HostFiles, name: str, node: str, found: list[str] | None) -> Finding:
   """Check that the kernel module of a device file is loaded. found: cards on the bus."""
   if box.exists(f"/sys/module/{name}"): return Finding("kernel module", OK, f"{name} is loaded")
   if box.exists(node): return Finding("kernel module", OK, f"{name} is not listed, but made {node}")
@@ -45,7 +45,7 @@ def module(box: Box, name: str, node: str, found: list[str] | None) -> Finding:
   return Finding("kernel module", PROBLEM, f"{card}the kernel's module {name} is not loaded",
                  f"sudo modprobe {name}; dmesg | grep {name} says why it fails")
 
-def node(box: Box, path: str, options: str) -> Finding:
+def node(box: HostFiles, path: str, options: str) -> Finding:
   """Check that a device file exists and that this process may open it for reading and writing. options: for the start
   of a container."""
   inside = any(map(box.exists, CONTAINERS))
@@ -65,7 +65,7 @@ def node(box: Box, path: str, options: str) -> Finding:
     return Finding(path, PROBLEM, refusal("opening it", error).message)
   return Finding(path, OK, "this user may open it")
 
-def _group(box: Box, path: str, inside: bool) -> Finding:
+def _group(box: HostFiles, path: str, inside: bool) -> Finding:
   """Explain why the group of the file does not admit this process."""
   group = box.group(path)
   now, listed = box.member(group)

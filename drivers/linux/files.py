@@ -76,7 +76,7 @@ class File(Protocol):
   def close(self) -> None:
     """Close the descriptor. A second call does nothing."""
 
-class Box(Protocol):
+class HostFiles(Protocol):
   """A computer's files.
 
   Paths are absolute. virtual: its devices advance when a program polls them, independent of time.
@@ -106,7 +106,7 @@ class Box(Protocol):
     A real computer returns nothing: the kernel's log is not read.
     """
 
-def machine() -> Box:
+def machine() -> HostFiles:
   """Return the computer whose devices are driven: the virtual one of EMULATE, else this one. All device files and sysfs
   are accessed through it.
 
@@ -119,7 +119,7 @@ def machine() -> Box:
                         f"start a kernel that has those, "
                         "or use a device that goes through its vendor's library")
     return COMPUTER
-  found: Box = importlib.import_module("tinyhw.emulator").box(name)
+  found: HostFiles = importlib.import_module("tinyhw.emulator").box(name)
   return found
 
 # **** this computer ****
@@ -234,7 +234,7 @@ class Computer:
     except KeyError: user = ""           # a number without a name, as in containers
     return entry.gr_gid in (*os.getgroups(), os.getegid()), user in entry.gr_mem
 
-COMPUTER: Box = Computer()
+COMPUTER: HostFiles = Computer()
 
 # **** the objects of a driver ****
 
@@ -304,7 +304,8 @@ class Node:
 
   advice: advice for an errno, by the call: "open", "mmap", or the name of an ioctl's structure.
   """
-  def __init__(self, box: Box, path: str, advice: Table[str, Table[int, str]] | None = None, flags: int = os.O_RDWR):
+  def __init__(self, box: HostFiles, path: str, advice: Table[str, Table[int, str]] | None = None,
+               flags: int = os.O_RDWR):
     self.path, self.advice = path, advice or {}
     try: self.file = box.open(path, flags)
     except PermissionError as error:

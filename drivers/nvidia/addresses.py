@@ -15,7 +15,7 @@ STEP = 1 << 37
 FIRST = 1 << 37                         # programs that are loaded at fixed addresses are below
 MAP_FIXED_NOREPLACE = 0x100000          # Linux 4.17; older kernels take it for a hint
 
-class Addresses:
+class AddressAllocator:
   """The region, and its free parts: (start, size), sorted, never adjacent."""
   def __init__(self) -> None:
     self.region = _reserve()

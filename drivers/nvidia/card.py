@@ -14,9 +14,9 @@ from tinyhw.autogen.nvidia import rm
 from tinyhw.autogen.nvidia.rm import flags
 from tinyhw.drivers.gpu.memory import HUGE_PAGE, Memory
 from tinyhw.drivers.linux.files import PAGE, Mapping, Refused, Returns
-from tinyhw.drivers.nvidia.addresses import Addresses
+from tinyhw.drivers.nvidia.addresses import AddressAllocator
 from tinyhw.drivers.nvidia.chips import Chip, check_code, chip_of, known_kinds, newest
-from tinyhw.drivers.nvidia.rm import Connection
+from tinyhw.drivers.nvidia.rm import RmClient
 from tinyhw.drivers.nvidia.visible import place
 from tinyhw.errors import DeviceError
 from tinyhw.named_tuple import NamedTuple
@@ -36,7 +36,7 @@ USERMODE_BYTES = 0x10000
 INFO = {name: flags("NV2080_CTRL_FB_INFO_INDEX_", index) for name, index in (
   ("memory_kib", "TOTAL_RAM_SIZE"), ("free_kib", "HEAP_FREE"), ("l2_kib", "L2CACHE_SIZE"))}
 
-class Kind(NamedTuple):
+class MemoryKind(NamedTuple):
   """A kind of memory: the class of its object, attributes, the size of its pages, and whether the processor sees it."""
   name: str
   number: int
@@ -50,17 +50,18 @@ _SCATTERED = flags("NVOS32_ATTR_", "PAGE_SIZE_HUGE", "PHYSICALITY_ALLOW_NONCONTI
 _WHOLE = flags("NVOS32_ATTR_", "PAGE_SIZE_HUGE", "PHYSICALITY_CONTIGUOUS")
 _HOST = flags("NVOS32_ATTR_", "PAGE_SIZE_4KB", "LOCATION_PCI", "PHYSICALITY_ALLOW_NONCONTIGUOUS", "COHERENCY_CACHED")
 _OWN = flags("NVOS32_ATTR2_", "ZBC_PREFER_NO_ZBC", "GPU_CACHEABLE_YES", "PAGE_SIZE_HUGE_2MB")
-VRAM = Kind("memory of the GPU", rm.MEMORY_LOCAL, _SCATTERED, _OWN, HUGE_PAGE, visible=False)
-RING = Kind("memory of the GPU that the processor sees", rm.MEMORY_LOCAL, _WHOLE, _OWN, HUGE_PAGE, visible=True)
+VRAM = MemoryKind("memory of the GPU", rm.MEMORY_LOCAL, _SCATTERED, _OWN, HUGE_PAGE, visible=False)
+RING = MemoryKind("memory of the GPU that the processor sees", rm.MEMORY_LOCAL, _WHOLE, _OWN, HUGE_PAGE, visible=True)
 # Host memory that both sides see: no GPU cache keeps it, and the processor's caches are snooped. For commands,
 # arguments, signals.
-HOST = Kind("host memory", rm.MEMORY_SYSTEM, _HOST, flags("NVOS32_ATTR2_", "ZBC_PREFER_NO_ZBC", "GPU_CACHEABLE_NO"),
+HOST = MemoryKind("host memory", rm.MEMORY_SYSTEM, _HOST,
+                  flags("NVOS32_ATTR2_", "ZBC_PREFER_NO_ZBC", "GPU_CACHEABLE_NO"),
             PAGE, visible=True)
-USER = Kind("memory of the program", rm.MEMORY_OF_PROGRAM, 0, 0, PAGE, visible=False)
+USER = MemoryKind("memory of the program", rm.MEMORY_OF_PROGRAM, 0, 0, PAGE, visible=False)
 
 class Card:
   """An opened GPU. kept: state that a closed device leaves to the next one."""
-  def __init__(self, connection: Connection, info: Any):
+  def __init__(self, connection: RmClient, info: Any):
     self.connection, self.minor, self.gpu_id = connection, int(info.minor_number), int(info.gpu_id)
     self.place = place(info)
     self.kept: Any = None
@@ -186,7 +187,7 @@ class Card:
 
   # **** memory ****
 
-  def allocate(self, size: int, kind: Kind, label: str, host: int = 0) -> Memory:
+  def allocate(self, size: int, kind: MemoryKind, label: str, host: int = 0) -> Memory:
     """Allocate `size` bytes (rounded up to pages) that the GPU sees.
 
     host: for USER memory, the address of the program's pages. Raises Refused.
@@ -209,13 +210,13 @@ class Card:
       raise
     return memory
 
-  def addresses(self) -> Addresses:
+  def addresses(self) -> AddressAllocator:
     """Return the region of the process, made for the first card."""
-    found: Addresses | None = self.connection.addresses
-    if found is None: found = self.connection.addresses = Addresses()
+    found: AddressAllocator | None = self.connection.addresses
+    if found is None: found = self.connection.addresses = AddressAllocator()
     return found
 
-  def _object(self, size: int, kind: Kind) -> int:
+  def _object(self, size: int, kind: MemoryKind) -> int:
     return self.connection.new(self.device, kind.number, self.connection.structures.MemoryParams(
       owner=self.connection.root, flags=ALLOCATED, attr=kind.attr, attr2=kind.attr2, size=size, alignment=kind.page,
       limit=size - 1))
@@ -307,7 +308,7 @@ class Card:
     self.undo.pop_all()
     self.node.close()
 
-def opened(connection: Connection, info: Any) -> Card:
+def opened(connection: RmClient, info: Any) -> Card:
   """Return the process's GPU of a CardInfo, opened at the first call. Raises DeviceError or Refused."""
   found: Card | None = connection.cards.get(info.gpu_id)
   if found is None: found = connection.cards[info.gpu_id] = Card(connection, info)

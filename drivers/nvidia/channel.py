@@ -16,7 +16,7 @@ from tinyhw.drivers.gpu.launch import Indirect
 from tinyhw.drivers.gpu.memory import Memory
 from tinyhw.drivers.gpu.queue import Ring, Timeline, Transient
 from tinyhw.drivers.linux.files import Mapping, Returns, fence
-from tinyhw.drivers.nvidia.card import HOST, RING, Card, Kind
+from tinyhw.drivers.nvidia.card import HOST, RING, Card, MemoryKind
 
 ENTRIES = 1 << 12
 GRAPHICS = rm.flags("NV2080_ENGINE_TYPE_", "GRAPHICS")   # engine type of the group: the compute engine
@@ -103,7 +103,7 @@ class Channel:
     self.followed = 0  # the same, as far as GPGet was seen to move
     self.ring = Ring(self.memory.mapping, 2 * ENTRIES, self.consumed, self.publish, self.wait)
 
-  def _allocate(self, size: int, kind: Kind, label: str) -> Memory:
+  def _allocate(self, size: int, kind: MemoryKind, label: str) -> Memory:
     """Allocate memory until the group ends.
 
     It is not the owner's, which frees its own even if the kernel keeps the channel.

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyhw.autogen.nvidia import methods
-from tinyhw.drivers.gpu.device import Faulted, GpuDevice, Left, Mark
+from tinyhw.drivers.gpu.device import Faulted, GpuDevice, RetainedMemory, Mark
 from tinyhw.drivers.gpu.launch import Indirect, Work, work_of_copy
 from tinyhw.drivers.gpu.memory import STAGE_BYTES, GpuAllocator, Memory, Stage
-from tinyhw.drivers.gpu.order import EVERYTHING, Touched
+from tinyhw.drivers.gpu.order import EVERYTHING, AccessedRanges
 from tinyhw.drivers.gpu.queue import Timeline, Transient
 from tinyhw.drivers.linux.files import PAGE
 from tinyhw.drivers.nvidia import faults
-from tinyhw.drivers.nvidia.card import HOST, USER, VRAM, Card, Kind
+from tinyhw.drivers.nvidia.card import HOST, USER, VRAM, Card, MemoryKind
 from tinyhw.drivers.nvidia.channel import Channel, make_channels
 from tinyhw.drivers.nvidia.commands import Commands
-from tinyhw.drivers.nvidia.launch import NVRecording, Program
+from tinyhw.drivers.nvidia.launch import NVRecording, NVProgram
 from tinyhw.drivers.nvidia.rm import forget
 
 TRANSIENT_BYTES = 8 << 20
@@ -34,7 +34,7 @@ def _up(value: int, unit: int) -> int: return -(-value // unit) * unit
 
 class NVDevice(GpuDevice):
   """A GPU that is driven through NVIDIA's kernel driver."""
-  kernel, recording, user_memory = Program, NVRecording, USER
+  kernel, recording, user_memory = NVProgram, NVRecording, USER
   stamp_bytes, stamp_place = 16, 8
 
   def __init__(self, name: str, card: Card):
@@ -52,10 +52,10 @@ class NVDevice(GpuDevice):
                                                                                           "commands and arguments")
       self.stage = Stage(self, staging)
       self.transient = Transient(transient.mapping, transient.address, self.timeline, self.wait_number,
-                                 Program.alignment)
+                                 NVProgram.alignment)
       self.doorbell = card.usermode(undo)
       self.compute, self.copies = make_channels(self, undo)
-      self.begin(card.kept or Left(GpuAllocator(self, VRAM, card.facts.get("memory_kib", 0) << 10 or None),
+      self.begin(card.kept or RetainedMemory(GpuAllocator(self, VRAM, card.facts.get("memory_kib", 0) << 10 or None),
                                    GpuAllocator(self, VRAM, None), set()),
                  card.chip.arch)
       card.kept = None
@@ -84,7 +84,7 @@ class NVDevice(GpuDevice):
 
   # **** memory ****
 
-  def get_memory(self, size: int, kind: Kind, label: str, host: int) -> Memory:
+  def get_memory(self, size: int, kind: MemoryKind, label: str, host: int) -> Memory:
     return self.card.allocate(size, kind, label, host)
   def share(self, memory: Memory) -> None: self.card.share(memory)
 
@@ -108,7 +108,7 @@ class NVDevice(GpuDevice):
       if error: raise Faulted(faults.explain(self, channel, error))
 
   def to_ns(self, ticks: int) -> int: return ticks
-  def hand_over(self, left: Left) -> None: self.card.kept = left
+  def hand_over(self, left: RetainedMemory) -> None: self.card.kept = left
   def leave(self) -> None: forget(self.card.connection.box, in_child=True)
 
   # **** work ****
@@ -117,7 +117,8 @@ class NVDevice(GpuDevice):
     """Return an empty list of commands."""
     return Commands(self.card.chip.generation)
 
-  def enqueue(self, pieces: Sequence[list[int] | Indirect], work: Sequence[Work], what: Touched = EVERYTHING) -> Mark:
+  def enqueue(self, pieces: Sequence[list[int] | Indirect], work: Sequence[Work],
+              what: AccessedRanges = EVERYTHING) -> Mark:
     with self.lock, self.submission(self.compute, work) as number:
       first, last = self.commands(), self.commands()
       needed = self.queues.take(self.compute.name, number, what, self.timeline.completed)
@@ -131,7 +132,7 @@ class NVDevice(GpuDevice):
 
   def enqueue_copy(self, dest: int, source: int, size: int) -> Mark:
     with self.lock, self.submission(self.copies, work_of_copy(dest, source, size)) as number:
-      commands, what = self.commands(), Touched([(source, source + size)], [(dest, dest + size)])
+      commands, what = self.commands(), AccessedRanges([(source, source + size)], [(dest, dest + size)])
       needed = self.queues.take(self.copies.name, number, what, self.timeline.completed)
       if needed: commands.acquire(self.timeline.address, needed)
       commands.copy(dest, source, size)

@@ -11,11 +11,11 @@ from tinyhw.autogen.nvidia import rm
 from tinyhw.device import show_bytes
 from tinyhw.drivers.gpu.doctor import Vendor, begin, counted, refused
 from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding, node
-from tinyhw.drivers.linux.files import Box, Refused, machine
+from tinyhw.drivers.linux.files import HostFiles, Refused, machine
 from tinyhw.drivers.nvidia import walled
 from tinyhw.drivers.nvidia.card import Card, opened
 from tinyhw.drivers.nvidia.library import FOLDERS
-from tinyhw.drivers.nvidia.rm import CONTROL, INSTEAD_OF_NOUVEAU, NOUVEAU, UVM, WSL, Connection, connect, version_of
+from tinyhw.drivers.nvidia.rm import CONTROL, INSTEAD_OF_NOUVEAU, NOUVEAU, UVM, WSL, RmClient, connect, version_of
 from tinyhw.drivers.nvidia.visible import advice, node_of
 from tinyhw.errors import TinyError
 
@@ -49,12 +49,12 @@ def diagnose(ordinal: int) -> list[Finding]:
   if found[-1].state != PROBLEM: found += _driven(connection, info)
   return found
 
-def _replaced(box: Box, problem: Finding) -> Finding:
+def _replaced(box: HostFiles, problem: Finding) -> Finding:
   """Check which other module has the GPU, if NVIDIA's is not loaded."""
   if problem.name != "kernel module" or not box.exists(NOUVEAU): return problem
   return problem._replace(words=f"{problem.words}, and nouveau has the GPU", fix=INSTEAD_OF_NOUVEAU)
 
-def _version(box: Box) -> Finding:
+def _version(box: HostFiles) -> Finding:
   try: version = version_of(box)
   except TinyError as error: return _refused("version", error)
   shown = ".".join(map(str, version))
@@ -64,7 +64,7 @@ def _version(box: Box) -> Finding:
                    "NV:CUDA")
   return Finding("version", OK, f"{shown}, driven as branch {structures.branch}")
 
-def _unified(box: Box) -> Finding:
+def _unified(box: HostFiles) -> Finding:
   """Check the node of unified memory. A separate module makes it, which often is not loaded yet."""
   if box.exists(UVM): return node(box, UVM, NVIDIA.container)
   there = box.exists(f"/sys/module/{UVM_MODULE}")
@@ -72,7 +72,7 @@ def _unified(box: Box) -> Finding:
            f"{UVM_MODULE} is not loaded")
   return Finding(UVM, PROBLEM, words, f"{MAKE_UVM}; in a container: {NVIDIA.container}")
 
-def _library(box: Box) -> list[Finding]:
+def _library(box: HostFiles) -> list[Finding]:
   """Check that the vendor's library, which only NV:CUDA uses, has the module's version."""
   found = {name.rpartition("libcuda.so.")[2] for folder in FOLDERS if box.exists(folder) for name in box.listdir(folder)
            if re.fullmatch(r"libcuda\.so\.\d{3,}\.[\d.]+", name)}
@@ -84,7 +84,7 @@ def _library(box: Box) -> list[Finding]:
   return [Finding("library", NOTE, words, "restart the computer after an update; in a container: let the vendor's "
                   "toolkit bring the library")]
 
-def _driven(connection: Connection, info: object) -> list[Finding]:
+def _driven(connection: RmClient, info: object) -> list[Finding]:
   """Check the first objects that the driver makes."""
   try: card = opened(connection, info)
   except TinyError as error: return [_refused("chip" if "compute class" in error.message else "objects", error)]

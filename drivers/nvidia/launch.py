@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.autogen.nvidia import bank, qmd
 from tinyhw.device import Launch
-from tinyhw.drivers.gpu.launch import GpuRecording, Kernel
+from tinyhw.drivers.gpu.launch import GpuRecording, GpuProgram
 from tinyhw.drivers.nvidia.card import HOST
 from tinyhw.drivers.nvidia.chips import Chip, registers_given, registers_used, shared_config, split
 from tinyhw.drivers.nvidia.commands import Commands
@@ -74,7 +74,7 @@ def stack(code: Code) -> int:
   """Return the end of a lane's memory for the constant bank: "low" local memory begins at 0."""
   return _up(code.private_bytes, LOCAL_UNIT)
 
-class Program(Kernel):
+class NVProgram(GpuProgram):
   """A kernel in the GPU's memory.
 
   Its barrier waits for earlier kernels, and invalidates caches, so that loads see their writes.

@@ -17,7 +17,7 @@ from typing import Any
 from tinyhw.autogen.nvidia import rm
 from tinyhw.autogen.nvidia.rm import Status
 from tinyhw.config import EMULATE
-from tinyhw.drivers.linux.files import Box, Node, Refused, Unreturned
+from tinyhw.drivers.linux.files import HostFiles, Node, Refused, Unreturned
 from tinyhw.drivers.nvidia.visible import missing, visible
 from tinyhw.errors import DeviceError
 
@@ -80,7 +80,7 @@ def check(what: str, status: int) -> None:
 
 NUMBER = re.compile(r"\b\d{3,}\.\d+(?:\.\d+)?\b")
 
-def version_of(box: Box) -> tuple[int, ...]:
+def version_of(box: HostFiles) -> tuple[int, ...]:
   """Return the version of the kernel driver. Raises DeviceError if none is loaded, Refused if it is that of Windows."""
   for path in VERSION_FILES:
     try: text = box.read_text(path)
@@ -100,7 +100,7 @@ def version_of(box: Box) -> tuple[int, ...]:
   raise DeviceError("NVIDIA's kernel driver is not loaded (no /sys/module/nvidia); install it, and run: modprobe "
                     "nvidia && nvidia-modprobe -u")
 
-def _asked(box: Box) -> str:
+def _asked(box: HostFiles) -> str:
   """Return the version as the driver itself tells it: sandboxes have its nodes but not its files. Return "" without an
   answer.
 
@@ -117,9 +117,9 @@ def _asked(box: Box) -> str:
     return bytes(request.versionString).split(b"\0")[0].decode("ascii", "replace")
   finally: node.close()
 
-class Connection:
+class RmClient:
   """One client of the resource manager. The caller of each method owns the result."""
-  def __init__(self, box: Box):
+  def __init__(self, box: HostFiles):
     self.box, self.version = box, version_of(box)
     self.shown = ".".join(map(str, self.version))
     try: self.structures = rm.structures(self.version)
@@ -273,16 +273,16 @@ class Connection:
       if node is not None: node.close()
     for card in self.cards.values(): card.leave()
 
-_connections: dict[tuple[int, int], Connection] = {}
+_connections: dict[tuple[int, int], RmClient] = {}
 
-def connect(box: Box) -> Connection:
+def connect(box: HostFiles) -> RmClient:
   """Return the connection of this process, made at the first call."""
   key = os.getpid(), id(box)
   found = _connections.get(key)
-  if found is None: found = _connections[key] = Connection(box)  # it holds the box, so the id stays unique
+  if found is None: found = _connections[key] = RmClient(box)  # it holds the box, so the id stays unique
   return found
 
-def forget(box: Box, in_child: bool = False) -> None:
+def forget(box: HostFiles, in_child: bool = False) -> None:
   """Close the connection, for tests that make computers of their own. After a fork, leave the parent's connection."""
   for key in [key for key in _connections if key[1] == id(box)]:
     connection = _connections.pop(key)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyhw.config import CUDA_VISIBLE_DEVICES, EMULATE
-from tinyhw.drivers.linux.files import Box
+from tinyhw.drivers.linux.files import HostFiles
 from tinyhw.errors import DeviceError
 
 INFORMATION = "/proc/driver/nvidia/gpus/{}/information"
@@ -26,12 +26,12 @@ def place(info: Any) -> str:
 
 def node_of(info: Any) -> str: return f"/dev/nvidia{info.minor_number}"
 
-def _given(box: Box, infos: Sequence[Any]) -> list[Any]:
+def _given(box: HostFiles, infos: Sequence[Any]) -> list[Any]:
   there = sorted((info for info in infos if box.exists(node_of(info))), key=place)
   # if none may be opened, the attempt to open one tells why
   return [info for info in there if not box.barred(node_of(info))] or there
 
-def visible(box: Box, infos: Sequence[Any]) -> list[Any]:
+def visible(box: HostFiles, infos: Sequence[Any]) -> list[Any]:
   """Return the GPUs that this process uses, in order. infos: all GPUs of the kernel driver.
 
   Raises DeviceError for an invalid choice.
@@ -39,7 +39,7 @@ def visible(box: Box, infos: Sequence[Any]) -> list[Any]:
   given = _given(box, infos)
   return given if EMULATE or CUDA_VISIBLE_DEVICES == CUDA_VISIBLE_DEVICES.default else _chosen(box, given)[0]
 
-def _chosen(box: Box, given: list[Any]) -> tuple[list[Any], str | None]:
+def _chosen(box: HostFiles, given: list[Any]) -> tuple[list[Any], str | None]:
   """Return the GPUs that CUDA_VISIBLE_DEVICES names, and the word that ends them, or None if the list ends."""
   chosen = list[Any]()
   for word in map(str.strip, str(CUDA_VISIBLE_DEVICES).split(",")):
@@ -51,7 +51,7 @@ def _chosen(box: Box, given: list[Any]) -> tuple[list[Any], str | None]:
     chosen += found
   return chosen, None
 
-def _named(box: Box, given: list[Any], word: str) -> list[Any]:
+def _named(box: HostFiles, given: list[Any], word: str) -> list[Any]:
   """Return the GPUs that a word may mean."""
   if word.startswith("MIG-"):
     raise DeviceError(f"{CUDA_VISIBLE_DEVICES.key}={CUDA_VISIBLE_DEVICES} names an instance of a GPU (MIG), which is "
@@ -59,13 +59,13 @@ def _named(box: Box, given: list[Any], word: str) -> list[Any]:
   if word.isdecimal(): return given[int(word):][:1]
   return [info for info in given if word.startswith("GPU-") and _uuid(box, info).startswith(word.lower())]
 
-def _uuid(box: Box, info: Any) -> str:
+def _uuid(box: HostFiles, info: Any) -> str:
   """Return gpu-8932f937-..., or "" if the kernel does not tell it."""
   try: found = re.search(r"UUID:\s*(\S+)", box.read_text(INFORMATION.format(place(info))))
   except OSError: return ""
   return found[1].lower() if found else ""
 
-def advice(box: Box, infos: Sequence[Any]) -> str:
+def advice(box: HostFiles, infos: Sequence[Any]) -> str:
   """Return advice if CUDA_VISIBLE_DEVICES hides GPUs, else ""."""
   given = _given(box, infos)
   if len(visible(box, infos)) == len(given): return ""
@@ -78,7 +78,7 @@ def advice(box: Box, infos: Sequence[Any]) -> str:
   return (f"look at {name}={CUDA_VISIBLE_DEVICES}, which ends at {end!r}: that {what} of the {len(given)} that this "
           f"process was given")
 
-def missing(box: Box, infos: Sequence[Any], ordinal: int) -> DeviceError:
+def missing(box: HostFiles, infos: Sequence[Any], ordinal: int) -> DeviceError:
   """Return the error for GPU number `ordinal`, which is not among those that this process uses."""
   count, used, given = len(infos), len(visible(box, infos)), _given(box, infos)
   hidden = [node_of(info) for info in infos if info not in given]

@@ -13,7 +13,7 @@ from tinyhw import device as devices
 from tinyhw.config import Context
 from tinyhw.device import Launch
 from tinyhw.drivers import clang
-from tinyhw.drivers.cpu.launch import HostDevice, Program
+from tinyhw.drivers.cpu.launch import HostDevice, HostProgram
 from tinyhw.errors import CompileError, DeviceError, DriverError
 from tinyhw.machine.ir.code import Code
 
@@ -58,7 +58,7 @@ def test_what_is_refused() -> None:
 
 def test_a_compiler_that_does_not_start(tmp_path: object) -> None:
   with pytest.raises(DriverError, match="starting .*: .*; name a working compiler in CC"):
-    clang.addresses((f"{tmp_path}/none",), [clang.Source("k", b"")])
+    clang.addresses((f"{tmp_path}/none",), [clang.CSource("k", b"")])
 
 def adder(name: str, value: int, more: str = "") -> Code:
   """Return a kernel that adds a number to the first element."""
@@ -66,7 +66,7 @@ def adder(name: str, value: int, more: str = "") -> Code:
           f"+= {value}; }}{more}")
   return Code(name, "c", text.encode(), ("buffer",))
 
-def results(device: HostDevice, programs: list[Program]) -> list[int]:
+def results(device: HostDevice, programs: list[HostProgram]) -> list[int]:
   """Return the sum of each program with 0."""
   memory, found = device.allocator.alloc(8), []
   for program in programs:

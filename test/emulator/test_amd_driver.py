@@ -19,7 +19,7 @@ from tinyhw.drivers.amd.queue import WRITE_POINTER, Queue
 from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.drivers.gpu import order
 from tinyhw.drivers.gpu.launch import GpuRecording
-from tinyhw.drivers.gpu.order import Flight, Queues
+from tinyhw.drivers.gpu.order import PendingLaunches, Queues
 from tinyhw.drivers.linux import files
 from tinyhw.emulator.amd.card.computer import GpuHost
 from tinyhw.emulator.amd.card.pm4 import Executor
@@ -275,7 +275,7 @@ def doorbell_in_bytes(queue: Any, written: int) -> None:
   queue.pointers.store64(WRITE_POINTER, queue.pointer(written))
   queue.doorbell.store64(queue.doorbell_offset, queue.doorbell_value(written) * 4)
 
-def forgetful(flight: Flight, places: Any, writes: Any, spills: bool = False) -> bool:
+def forgetful(flight: PendingLaunches, places: Any, writes: Any, spills: bool = False) -> bool:
   """Remember only writes of launches: a launch that writes bytes which another one reads does not wait."""
   waits = order.meet(places, flight.writes)
   if waits: flight.writes = []
@@ -290,8 +290,9 @@ MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
      for flag in flags.split()},
   "no wait for kernels": ("gfx1100", DataRace, instead(commands.Commands, "finish", lambda self: None)),
   "launches that need each other do not wait": ("gfx1200", DataRace,
-                                                instead(Flight, "take", lambda self, places, writes, spills: False)),
-  "what launches only read is forgotten": ("gfx1100", DataRace, instead(Flight, "take", forgetful)),
+                                                instead(PendingLaunches, "take",
+                                                        lambda self, places, writes, spills: False)),
+  "what launches only read is forgotten": ("gfx1100", DataRace, instead(PendingLaunches, "take", forgetful)),
   "copies and kernels that need each other do not wait": ("gfx1200", DataRace, instead(Queues, "take", lambda self,
                                                                                        queue, number, what, done: 0)),
   "patched buffers are thought to be where they were": ("gfx1100", DataRace,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tinyhw.drivers.linux.files import Box as Files
+from tinyhw.drivers.linux.files import HostFiles as Files
 from tinyhw.drivers.linux.files import File, Mapping, map_memory
 from tinyhw.emulator.files import FIRST_DESCRIPTOR, VirtualComputer, VirtualFile, VirtualMapping
 from tinyhw.emulator.errors import EmulatorError

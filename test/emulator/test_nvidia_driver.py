@@ -12,7 +12,7 @@ from tinyhw.device import Launch
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.gpu import order
 from tinyhw.drivers.gpu.launch import GpuRecording
-from tinyhw.drivers.gpu.order import Flight, Queues
+from tinyhw.drivers.gpu.order import PendingLaunches, Queues
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
 from tinyhw.drivers.nvidia.channel import Channel
@@ -125,7 +125,7 @@ def no_idle(self: Commands) -> None:
 def early(self: Commands, address: int, value: int, wait: bool, timestamp: bool = False) -> None:
   self._semaphore(address, value, operation=1, release_timestamp=int(timestamp), payload_size=int(timestamp))
 
-def forgetful(flight: Flight, places: Any, writes: Any, spills: bool = False) -> bool:
+def forgetful(flight: PendingLaunches, places: Any, writes: Any, spills: bool = False) -> bool:
   """Remember only writes of launches: a launch that writes bytes which another one reads does not wait."""
   waits = order.meet(places, flight.writes)
   if waits: flight.writes = []
@@ -151,8 +151,9 @@ MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
   "kernels do not wait for kernels": ("sm_90", DataRace, instead(Commands, "see_earlier_kernels", no_idle)),
   "the end is told before kernels are done": ("sm_90", DataRace, instead(Commands, "release", early)),
   "launches that need each other do not wait": ("sm_80", DataRace,
-                                                instead(Flight, "take", lambda self, places, writes, spills: False)),
-  "what launches only read is forgotten": ("sm_90", DataRace, instead(Flight, "take", forgetful)),
+                                                instead(PendingLaunches, "take",
+                                                        lambda self, places, writes, spills: False)),
+  "what launches only read is forgotten": ("sm_90", DataRace, instead(PendingLaunches, "take", forgetful)),
   "copies and kernels that need each other do not wait": ("sm_80", DataRace, instead(Queues, "take", lambda self, queue,
                                                                                      number, what, done: 0)),
   "patched buffers are thought to be where they were": ("sm_90", DataRace, instead(GpuRecording, "_moved", lambda self,

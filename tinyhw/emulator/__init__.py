@@ -10,7 +10,7 @@ import os
 import re
 
 from tinyhw.config import EMULATE_SEED, EMULATE_STRICT
-from tinyhw.drivers.linux.files import Box as Files
+from tinyhw.drivers.linux.files import HostFiles as Files
 from tinyhw.errors import ConfigError
 
 FAMILIES = {"gfx": "tinyhw.emulator.amd", "sm_": "tinyhw.emulator.nvidia"}

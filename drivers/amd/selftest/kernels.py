@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinyhw.drivers.gpu.selftest.kernels import LANES, Approximation, Matrix, Texts, steps
+from tinyhw.drivers.gpu.selftest.kernels import LANES, Approximation, MatrixProduct, Texts, steps
 from tinyhw.machine.ir.code import Code
 
 # By generation: the register of the workgroup's number, waits for scalar loads, vector loads, stores and local memory,
@@ -159,12 +159,13 @@ s_nop 15
 global_store_b128 v2, v[12:15], s[4:5]
 s_endpgm"""
 MATRIX = {
-  9: Matrix(MATRIX_9, 64, 16, 16, 16, (4, 4, 4), lambda lane, e: (lane % 16, 4 * (lane // 16) + e), lambda lane,
+  9: MatrixProduct(MATRIX_9, 64, 16, 16, 16, (4, 4, 4), lambda lane, e: (lane % 16, 4 * (lane // 16) + e), lambda lane,
             e: (4 * (lane // 16) + e, lane % 16),
             lambda lane, e: (4 * (lane // 16) + e, lane % 16)),
-  11: Matrix(MATRIX_11, 32, 16, 16, 16, (16, 16, 8), lambda lane, e: (lane % 16, e), lambda lane, e: (e, lane % 16),
+  11: MatrixProduct(MATRIX_11, 32, 16, 16, 16, (16, 16, 8),
+                    lambda lane, e: (lane % 16, e), lambda lane, e: (e, lane % 16),
              lambda lane, e: (2 * e + lane // 16, lane % 16)),
-  12: Matrix(MATRIX_12, 32, 16, 16, 16, (8, 8, 8), lambda lane, e: (lane % 16, 8 * (lane // 16) + e),
+  12: MatrixProduct(MATRIX_12, 32, 16, 16, 16, (8, 8, 8), lambda lane, e: (lane % 16, 8 * (lane // 16) + e),
              lambda lane, e: (8 * (lane // 16) + e, lane % 16), lambda lane, e: (8 * (lane // 16) + e, lane % 16)),
 }
 

@@ -15,7 +15,7 @@ from tinyhw.drivers.amd.commands import Commands
 from tinyhw.drivers.amd.device import TICK_NS, AMDDevice
 from tinyhw.drivers.amd.events import Events
 from tinyhw.drivers.amd.kfd import CODE, HOST, USER, VRAM, Kfd, connect
-from tinyhw.drivers.amd.launch import Program
+from tinyhw.drivers.amd.launch import AMDProgram
 from tinyhw.drivers.amd.queue import ComputeQueue, Pm4Queue
 from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.drivers.amd.selftest import kernels as selftest_kernels
@@ -34,7 +34,7 @@ class AMDBench(Bench):
     self.kfd, self.gpu = kfd, gpu
     self.doorbell_pages: Mapping | None = None
     self.made: dict[str, Any] = {}
-    super().__init__(lambda size, kind, label: kfd.allocate(gpu, size, kind, label), HOST, VRAM, Program.alignment,
+    super().__init__(lambda size, kind, label: kfd.allocate(gpu, size, kind, label), HOST, VRAM, AMDProgram.alignment,
                      limit_ms,
                      kfd.box.virtual)
 

@@ -44,7 +44,7 @@ class Approximation(NamedTuple):
   needed: bool = False
   kind: str = "f"
 
-class Matrix(NamedTuple):
+class MatrixProduct(NamedTuple):
   """One product of the matrix unit: (m, k) x (k, n) of float16, sums in float32.
 
   The kernel's arguments are the result, A and B, in which a lane's elements are contiguous. a, b, c: (lane, number of
@@ -84,12 +84,12 @@ class Texts:
   hang: str
   points: dict[str, str]
   approximations: Sequence[Approximation]
-  matrix: Matrix
+  matrix: MatrixProduct
   scalar: str = ""
 
 def bits(value: float) -> int: return int(struct.unpack("<i", struct.pack("<f", value))[0])
 
-class Kernels:
+class KernelRunner:
   """Kernels and buffers on the opened device of a session."""
   def __init__(self, session: GpuSession):
     self.session, self.taken = session, list[Any]()
@@ -129,9 +129,9 @@ class Kernels:
                   f"{wanted[wrong[0]]!r}, the last number {wrong[-1]}")
 
 @contextlib.contextmanager
-def kernels(session: GpuSession) -> Iterator[Kernels]:
-  """Open Kernels, whose buffers are freed at the end."""
-  found = Kernels(session)
+def kernels(session: GpuSession) -> Iterator[KernelRunner]:
+  """Open a KernelRunner, whose buffers are freed at the end."""
+  found = KernelRunner(session)
   try: yield found
   finally:
     if found.device.lost is None:
@@ -206,7 +206,7 @@ def caches(s: GpuSession) -> str:
   words = "vectors, arguments, scalars" if s.texts.scalar else "vectors, arguments"
   return f"{words}, code ({'in one place' if len(places) == 1 else f'in {len(places)} places'})"
 
-def _scalars(s: GpuSession, k: Kernels, out: Any, a: Any) -> None:
+def _scalars(s: GpuSession, k: KernelRunner, out: Any, a: Any) -> None:
   scalar = k.load(s.texts.scalar, "scalar", ("buffer", "buffer"))
   for value in (7.0, 8.0):
     k.device.allocator.copyin(a, memoryview(struct.pack("<f", value)))
@@ -296,17 +296,17 @@ def peers(s: GpuSession) -> str:
 def lost(s: GpuSession, text: str, name: str, wanted: str, address: int) -> str:
   """Run a faulty kernel. Return the driver's message, which must contain the expected words."""
   if not s.tools.faults: raise Absent("only with --faults: it may cost every process on the GPU its work")
-  k = Kernels(s)
+  k = KernelRunner(s)
   program = k.load(text, name)
   with Context(HCQDEV_WAIT_TIMEOUT_MS=HANG_MS[bool(EMULATE.value)]):
-    try: k.run(program, [Place(address)], 1)
+    try: k.run(program, [RawAddress(address)], 1)
     except (DriverError, DeviceError) as error: message = error.message
     else: raise Wrong("the GPU ended it without a word")
   Device.close(s.name)
   if wanted not in message: raise Wrong(f"it was told in other words than \"{wanted}\": {message}")
   return message.splitlines()[0]
 
-class Place(NamedTuple):
+class RawAddress(NamedTuple):
   """An address instead of a buffer."""
   address: int
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinyhw.drivers.gpu.selftest.kernels import LANES, Approximation, Matrix, Texts, steps
+from tinyhw.drivers.gpu.selftest.kernels import LANES, Approximation, MatrixProduct, Texts, steps
 from tinyhw.drivers.nvidia.chips import Chip
 from tinyhw.machine.ir.code import Code
 
@@ -129,7 +129,7 @@ def _b(lane: int, e: int) -> tuple[int, int]: return 2 * (lane % 4) + e % 2 + 8 
 def _c(lane: int, e: int) -> tuple[int, int]: return lane // 4 + 8 * (e // 2), 2 * (lane % 4) + e % 2
 
 TEXTS = Texts(EMPTY, STORE, ADD, SPILL, CONSTANT, REDUCE, HANG, {"f": FLOAT, "d": DOUBLE}, APPROXIMATIONS,
-              Matrix(MATRIX, 32, 16, 8, 16, (8, 4, 4), _a, _b, _c))
+              MatrixProduct(MATRIX, 32, 16, 8, 16, (8, 4, 4), _a, _b, _c))
 
 def kernel(assemble: Callable[[str, str], bytes], chip: Chip, text: str, name: str,
            arguments: Sequence[str] = ("buffer",), lanes: int = LANES,

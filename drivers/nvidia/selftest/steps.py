@@ -21,8 +21,8 @@ from tinyhw.drivers.nvidia.channel import Channel, make_channels
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.device import LOCAL_WINDOW, SHARED_WINDOW, NVDevice
-from tinyhw.drivers.nvidia.launch import Program
-from tinyhw.drivers.nvidia.rm import Connection, connect
+from tinyhw.drivers.nvidia.launch import NVProgram
+from tinyhw.drivers.nvidia.rm import RmClient, connect
 from tinyhw.drivers.nvidia.selftest import bases as selftest_bases, boxes as selftest_boxes, kernels as selftest_kernels
 from tinyhw.drivers.nvidia.visible import node_of, place
 from tinyhw.machine.ir.code import Code
@@ -34,7 +34,7 @@ class NVBench(Bench):
   """Channels of a GPU: an `Owner` (channel.py)."""
   def __init__(self, card: Card, limit_ms: int):
     self.card = card
-    super().__init__(lambda size, kind, label: card.allocate(size, kind, label), HOST, VRAM, Program.alignment,
+    super().__init__(lambda size, kind, label: card.allocate(size, kind, label), HOST, VRAM, NVProgram.alignment,
                      limit_ms,
                      card.connection.box.virtual)
     self.doorbell: Mapping = card.usermode(self.undo)
@@ -90,7 +90,7 @@ class NVSession(GpuSession):
 
   def __init__(self, name: str, tools: Tools):
     super().__init__(name, tools)
-    self.connection: Connection | None = None
+    self.connection: RmClient | None = None
     self.card: Card | None = None
 
   @property

@@ -8,7 +8,7 @@ from host_kernels import OPENERS, Loaded, c_loop, values
 from tinyhw.autogen import cpu_ring
 from tinyhw.device import Launch
 from tinyhw.drivers import clang
-from tinyhw.drivers.cpu.launch import Program
+from tinyhw.drivers.cpu.launch import HostProgram
 from tinyhw.drivers.cpu.loop import MachineLoop, loop_source
 from tinyhw.errors import DeviceError
 from tinyhw.isa.x86 import abi
@@ -56,7 +56,7 @@ FLUSH, DEFAULT, MODES = 0x8040, 0x1f80, 0xffc0
 def test_kernels_run_with_ieee_denormals() -> None:
   """The mode of the calling thread does not matter, and stays the same."""
   loaded = Loaded(OPENERS["machine"](1))
-  def place(text: str) -> Program:
+  def place(text: str) -> HostProgram:
     return loaded.device.load(Code("f", "x86_64:avx2", assemble_function(text), ("buffer",)))
   kernel, get = place(MXCSR.format(a=abi.abi().arguments[0])), place(GET)
   read = ctypes.CFUNCTYPE(ctypes.c_uint32)(get.address)

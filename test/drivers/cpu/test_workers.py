@@ -319,7 +319,7 @@ def test_a_refused_thread_is_an_error(loaded: Loaded, monkeypatch: pytest.Monkey
 
 def test_some_refused_threads_are_not(loaded: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
   real, asked = loaded.device.ring.system.start, []
-  def start(thread: workers.Thread, routine: int, argument: int) -> str:
+  def start(thread: workers.NativeThread, routine: int, argument: int) -> str:
     asked.append(argument)
     return str(real(thread, routine, argument)) if len(asked) == 1 else "no"
   monkeypatch.setattr(loaded.device.ring.system, "start", start)

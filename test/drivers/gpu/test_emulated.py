@@ -23,7 +23,7 @@ from tinyhw.drivers import amd, nvidia
 from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.gpu import queue
 from tinyhw.drivers.gpu.device import GpuDevice
-from tinyhw.drivers.gpu.launch import GpuRecording, Kernel
+from tinyhw.drivers.gpu.launch import GpuRecording, GpuProgram
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
 from tinyhw.emulator.amd.card import events
@@ -160,8 +160,8 @@ def test_a_fault_of_a_tensors_kernel_names_the_line_and_the_nearest_tensor(virtu
   device.synchronize()
   class Astray:
     address, size = large.uop.buffer._buf.address + (1 << 30), 12
-  pack, patch = Kernel.pack, GpuRecording.patch
-  monkeypatch.setattr(Kernel, "pack", lambda kernel,
+  pack, patch = GpuProgram.pack, GpuRecording.patch
+  monkeypatch.setattr(GpuProgram, "pack", lambda kernel,
                       launch: pack(kernel, launch._replace(buffers=[Astray] * len(launch.buffers))))
   monkeypatch.setattr(GpuRecording, "patch", lambda recording, launch, position,
                       value: patch(recording, launch, position, Astray))

@@ -34,7 +34,7 @@ def test_a_long_batch_is_several_submissions(seen: Opener, kind: str) -> None:
 def test_a_program_is_given_back_when_it_is_garbage(seen: Opener, kind: str) -> None:
   it, device = seen(kind)
   program = device.load(it.code())
-  assert repr(program) == f"<Program example on {device.name} at {program.place.address:#x}>"
+  assert repr(program) == f"<{type(program).__name__} example on {device.name} at {program.place.address:#x}>"
   address = program.place.address
   del program
   assert device.code.live == {}

@@ -8,7 +8,7 @@ from amd.box import AMDBox, Opener
 from tinyhw.device import Buffer, BufferOptions, Device
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
-from tinyhw.drivers.gpu.memory import STAGE_BYTES, Part
+from tinyhw.drivers.gpu.memory import STAGE_BYTES, GpuBuffer
 from tinyhw.drivers.linux import files
 from tinyhw.dtype import dtypes
 from tinyhw.errors import DeviceError, OutOfMemory
@@ -49,7 +49,7 @@ def test_memory_that_is_freed_is_given_back_before_there_is_none(opened: Opener)
   kept = device.allocator.alloc(4 << 20)
   device.allocator.free(kept)
   for nth in (1, 2): box.fail("AllocMemoryOfGpu", box.seen["AllocMemoryOfGpu"] + nth, errno.ENOMEM)
-  assert isinstance(device.allocator.alloc(8 << 20), Part) and not device.retired
+  assert isinstance(device.allocator.alloc(8 << 20), GpuBuffer) and not device.retired
 
 def test_no_memory_is_told(opened: Opener) -> None:
   box, device = opened("gfx1100")

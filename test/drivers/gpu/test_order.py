@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from tinyhw.device import Launch
 from tinyhw.drivers.gpu.order import (
-  ANYWHERE, EVERYTHING, MOST, Flight, Queues, Touched, joined, meet, place, touched, written)
+  ANYWHERE, EVERYTHING, MOST, PendingLaunches, Queues, AccessedRanges, joined, meet, place, touched, written)
 
 class At(NamedTuple):
   address: int
@@ -16,7 +16,7 @@ A, B, C, D = (At(1000 * i, 100) for i in range(1, 5))
 
 def waits(*launches: tuple[list[At], list[int]]) -> list[bool]:
   """Return which launches wait. A launch is (buffers, positions of those that are written)."""
-  flight = Flight()
+  flight = PendingLaunches()
   return [flight.take([place(b) for b in buffers], frozenset(stores)) for buffers, stores in launches]
 
 @pytest.mark.parametrize("second, expected", [
@@ -36,7 +36,7 @@ def test_after_a_wait_nothing_is_in_flight() -> None:
   assert waits(([B, A], [0]), ([C, B], [0]), ([D, A], [0]), ([A, D], [0])) == [False, True, False, True]
 
 def test_kernels_that_spill_share_memory() -> None:
-  flight = Flight()
+  flight = PendingLaunches()
   assert ([flight.take([place(b)], frozenset([0]), spills) for b, spills in ((A, True), (B, False), (C, True))]
           == [False, False, True])
 
@@ -44,11 +44,11 @@ def test_what_is_not_known_waits() -> None:
   class Beyond: address = 5
   assert place(Beyond()) is ANYWHERE and place("text") is ANYWHERE and place(A) == (1000, 1100)
   assert written(Launch(None, [A, B])) == {0, 1} and written(Launch(None, [A, B], written=(1,))) == {1}
-  flight = Flight()
+  flight = PendingLaunches()
   assert [flight.take([p], frozenset([0])) for p in (place(A), ANYWHERE, place(B))] == [False, True, True]
 
 def test_many_places_end_in_a_wait() -> None:
-  flight = Flight()
+  flight = PendingLaunches()
   found = [flight.take([(i, i + 1)], frozenset([0])) for i in range(2 * MOST + 4)]
   assert found.index(True) == MOST + 1 and sum(found) == 2
 
@@ -56,7 +56,7 @@ def test_many_places_end_in_a_wait() -> None:
                 max_size=12))
 def test_what_needs_each_other_has_a_wait_between(launches: list[tuple[list[int], frozenset[int]]]) -> None:
   """Draw random launches. Between two dependent ones there is one that waits."""
-  flight, found = Flight(), list[bool]()
+  flight, found = PendingLaunches(), list[bool]()
   for buffers, stores in launches: found.append(flight.take([(10 * b, 10 * b + 15) for b in buffers], stores))
   for j, (there, writes) in enumerate(launches):
     for i, (here, stores) in enumerate(launches[:j]):
@@ -70,13 +70,13 @@ def test_places_that_touch_do_not_meet() -> None:
 # **** two queues ****
 
 # each reads five bytes and writes the next five
-X, Y, Z = (Touched([(10 * i, 10 * i + 5)], [(10 * i + 5, 10 * i + 10)]) for i in range(3))
+X, Y, Z = (AccessedRanges([(10 * i, 10 * i + 5)], [(10 * i + 5, 10 * i + 10)]) for i in range(3))
 
 def test_a_queue_waits_for_what_it_needs_of_the_other_one() -> None:
   queues = Queues()
   assert queues.take("compute", 1, X, 0) == 0 and queues.take("copy", 2, Y, 0) == 0
-  assert queues.take("copy", 3, Touched([(5, 6)], []), 0) == 1, "it reads what the first one writes"
-  assert queues.take("compute", 4, Touched([], [(0, 20)]), 0) == 3 and queues.take("compute", 5, X,
+  assert queues.take("copy", 3, AccessedRanges([(5, 6)], []), 0) == 1, "it reads what the first one writes"
+  assert queues.take("compute", 4, AccessedRanges([], [(0, 20)]), 0) == 3 and queues.take("compute", 5, X,
                                                                                    0) == 0, "its own queue is in order"
 
 def test_what_was_waited_for_is_not_waited_for_again() -> None:
@@ -106,4 +106,5 @@ def test_what_launches_touch_together() -> None:
   found = touched([([place(A), place(B)], frozenset([0])), ([place(C), (1100, 1150)], frozenset())], [code, code])
   assert found == ([(1100, 1150), (2000, 2100), (3000, 3100), (5000, 5064)], [(1000, 1100)])
   assert joined([(5, 9), (0, 3), (3, 5), (20, 30), (21, 22)]) == [(0, 9), (20, 30)]
-  assert EVERYTHING.needs(X) and X.needs(EVERYTHING) and not Touched([(0, 5)], []).needs(Touched([(0, 5)], []))
+  assert EVERYTHING.needs(X) and X.needs(EVERYTHING)
+  assert not AccessedRanges([(0, 5)], []).needs(AccessedRanges([(0, 5)], []))

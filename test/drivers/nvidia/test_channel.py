@@ -8,7 +8,7 @@ from tinyhw.drivers.gpu.queue import Timeline
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.linux.files import Refused
 from tinyhw.drivers.nvidia import channel
-from tinyhw.drivers.nvidia.rm import Connection, forget
+from tinyhw.drivers.nvidia.rm import RmClient, forget
 from tinyhw.emulator.files import VirtualMapping
 from tinyhw.emulator.nvidia.card.engines import ChannelProcessor
 from tinyhw.emulator.nvidia.card.objects import GroupItem
@@ -91,15 +91,15 @@ def test_many_words_are_several_entries(opened) -> None:
 
 def test_channels_are_registered_and_then_scheduled(opened, monkeypatch: pytest.MonkeyPatch) -> None:
   """The kernel driver refuses the other order, and so does the virtual one."""
-  said, control, uvm = list[str](), Connection.control, Connection.call_uvm
-  def noted(connection: Connection, item: int, parameters: object) -> object:
+  said, control, uvm = list[str](), RmClient.control, RmClient.call_uvm
+  def noted(connection: RmClient, item: int, parameters: object) -> object:
     said.append(type(parameters).__name__)
     return control(connection, item, parameters)
-  def told(connection: Connection, argument: object) -> None:
+  def told(connection: RmClient, argument: object) -> None:
     said.append(type(argument).__name__)
     uvm(connection, argument)
-  monkeypatch.setattr(Connection, "control", noted)
-  monkeypatch.setattr(Connection, "call_uvm", told)
+  monkeypatch.setattr(RmClient, "control", noted)
+  monkeypatch.setattr(RmClient, "call_uvm", told)
   opened("sm_90")
   order = [name for name in said if name in ("GetWorkSubmitToken", "UvmRegisterChannel", "GroupSchedule")]
   assert order == ["GetWorkSubmitToken", "UvmRegisterChannel"] * 2 + ["GroupSchedule"]

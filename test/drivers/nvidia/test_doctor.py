@@ -78,7 +78,7 @@ def instances(box: GpuHost) -> None:
 def exclusive(box: GpuHost) -> None:
   """Let another process have the GPU: its client has made a device and a subdevice."""
   box.gpus[0].mode = ComputeMode.EXCLUSIVE_COMPUTE_PROCESS
-  other = rm.Connection(box.process())  # type: ignore[arg-type]
+  other = rm.RmClient(box.process())  # type: ignore[arg-type]
   Card(other, other.list_cards()[0])
 def prohibited(box: GpuHost) -> None: box.gpus[0].mode = ComputeMode.COMPUTE_PROHIBITED
 def fell_off(box: GpuHost) -> None: box.fail("GetGidInfo", 1, Status.GPU_IS_LOST)

@@ -91,11 +91,11 @@ WITH_WINDOWS = (0xC661, 0xC761)   # classes of the usermode object that take par
 
 def other_window() -> None:
   """From Hopper on: the doorbell behind BAR1, which the kernel's own channels use."""
-  kept = rm.Connection.new
-  def new(self: rm.Connection, parent: int, kind: int, parameters: Any, answer: bool = False) -> int:
+  kept = rm.RmClient.new
+  def new(self: rm.RmClient, parent: int, kind: int, parameters: Any, answer: bool = False) -> int:
     if kind in WITH_WINDOWS: parameters = self.structures.UsermodeParams(bBar1Mapping=1)
     return kept(self, parent, kind, parameters, answer)
-  rm.Connection.new = new  # type: ignore[method-assign]
+  rm.RmClient.new = new  # type: ignore[method-assign]
 
 def no_caches() -> None:
   """Caches keep what they hold."""
@@ -109,12 +109,12 @@ def ring_of_host() -> None:
 def parameter(**changed: int) -> Callable[[], None]:
   """Parameters of channels have other values."""
   def change() -> None:
-    kept = rm.Connection.new
-    def new(self: rm.Connection, parent: int, kind: int, parameters: Any, answer: bool = False) -> int:
+    kept = rm.RmClient.new
+    def new(self: rm.RmClient, parent: int, kind: int, parameters: Any, answer: bool = False) -> int:
       for name, value in changed.items():
         if hasattr(parameters, "gpFifoEntries"): setattr(parameters, name, value)
       return kept(self, parent, kind, parameters, answer)
-    rm.Connection.new = new  # type: ignore[method-assign]
+    rm.RmClient.new = new  # type: ignore[method-assign]
   return change
 
 def acquires_stay() -> None:
@@ -189,7 +189,7 @@ def high_local_memory() -> None:
   reserve = NVDevice.reserve_local
   NVDevice.reserve_local = lambda device, size: reserve(device, size + BEHIND_STACK)  # type: ignore[method-assign]
 
-def elsewhere(label: str, kind: card.Kind) -> Callable[[], None]:
+def elsewhere(label: str, kind: card.MemoryKind) -> Callable[[], None]:
   """Memory of the driver of this label is of another kind."""
   def change() -> None:
     kept = NVDevice.get_memory
@@ -200,7 +200,7 @@ def elsewhere(label: str, kind: card.Kind) -> Callable[[], None]:
 def uncached() -> None:
   """Host memory that the processor does not cache."""
   kept = card.Card._object
-  def made(self: card.Card, size: int, kind: card.Kind) -> int:
+  def made(self: card.Card, size: int, kind: card.MemoryKind) -> int:
     return kept(self, size, kind._replace(attr=kind.attr & ~(7 << 29)) if kind is card.HOST else kind)
   card.Card._object = made  # type: ignore[method-assign]
 

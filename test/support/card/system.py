@@ -26,7 +26,7 @@ from tinyhw.drivers.nvidia.chips import CHIPS
 from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.library import FOLDERS
-from tinyhw.drivers.nvidia.rm import QUERY, Connection, connect, version_of
+from tinyhw.drivers.nvidia.rm import QUERY, RmClient, connect, version_of
 from tinyhw.drivers.nvidia.visible import node_of, place
 from tinyhw.errors import DeviceError, TinyError
 
@@ -40,7 +40,7 @@ GR_INFO = {0x07: "shader pipes", 0x09: "TPCs", 0x0A: "register banks of an SM", 
            0x0D: "warps of an SM", 0x0E: "lanes of a warp",
            0x14: "GPCs", 0x17: "TPCs of a GPC", 0x1D: "cores", 0x20: "SMs of a TPC"}
 
-def connected() -> Connection:
+def connected() -> RmClient:
   """The connection to the kernel's driver, which runs a GPU for us.
 
   Raises `Absent` where there is none: then nothing of our driver can be asked.
@@ -144,7 +144,7 @@ def version(notes: Notes) -> None:
   notes("by call", bytes(request.versionString).split(b"\0")[0].decode("ascii", "replace"))
   notes("reply", request.reply)
 
-def first_card() -> tuple[Connection, Card]:
+def first_card() -> tuple[RmClient, Card]:
   connection = connected()
   return connection, opened(connection, connection.find_card(0))
 
@@ -181,18 +181,18 @@ def controls(notes: Notes) -> None:
   notes("GrGetInfo", {name: attempt(_gr, connection, card, index) for index, name in GR_INFO.items()})
   notes("TPC masks", attempt(_masks, connection, card))
 
-def _fb(connection: Connection, card: Card, index: int) -> int:
+def _fb(connection: RmClient, card: Card, index: int) -> int:
   request = connection.structures.FbGetInfo(fbInfoListSize=1)
   request.fbInfoList[0].index = index
   return int(connection.control(card.subdevice, request).fbInfoList[0].data)
 
-def _gr(connection: Connection, card: Card, index: int) -> int:
+def _gr(connection: RmClient, card: Card, index: int) -> int:
   entry = connection.structures.GrInfo(index=index)
   connection.control(card.subdevice,
                      connection.structures.GrGetInfo(grInfoListSize=1, grInfoList=ctypes.addressof(entry)))
   return int(entry.data)
 
-def _masks(connection: Connection, card: Card) -> str:
+def _masks(connection: RmClient, card: Card) -> str:
   s, control = connection.structures, connection.control
   gpcs = control(card.subdevice, s.GrGetGpcMask()).gpcMask
   return f"GPCs {gpcs:#x}: " + " ".join(f"{control(card.subdevice, s.GrGetTpcMask(gpcId=i)).tpcMask:#x}"

@@ -14,7 +14,7 @@ from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.amd.selftest import steps as amd
 from tinyhw.drivers.amd.selftest import kernels as amd_kernels
 from tinyhw.drivers.gpu.memory import GpuAllocator
-from tinyhw.drivers.gpu.order import Flight
+from tinyhw.drivers.gpu.order import PendingLaunches
 from tinyhw.drivers.gpu.selftest import kernels as selftest_kernels
 from tinyhw.drivers.gpu.selftest.kernels import Texts
 from tinyhw.drivers.gpu.selftest.session import GpuSession
@@ -139,7 +139,7 @@ def silent(name: str) -> Callable[[Patch], None]:
   """The kernel that never ends ends."""
   return lambda patch: alter(name, patch, lambda texts: {"hang": texts.empty})
 
-def no_waits(patch: Patch) -> None: patch.setattr(Flight, "take", lambda flight, places, writes, spills: False)
+def no_waits(patch: Patch) -> None: patch.setattr(PendingLaunches, "take", lambda flight, places, writes, spills: False)
 def nothing_copied(patch: Patch) -> None:
   patch.setattr(GpuAllocator, "transfer", lambda allocator, dest, src, size: True)
 

@@ -12,13 +12,13 @@ def no_map(patch: Patch) -> None:
 
 def other_address(patch: Patch) -> None:
   """Give the kernel a wrong address of the constant bank."""
-  kept = launch.Program.launch
+  kept = launch.NVProgram.launch
   def launched(program, address, groups, data):
     words = kept(program, address, groups, data)
     if program.maps:
       data[program.argument_offset + 16:program.argument_offset + 24] = (address + launch.BANK).to_bytes(8, "little")
     return words
-  patch.setattr(launch.Program, "launch", launched)
+  patch.setattr(launch.NVProgram, "launch", launched)
 
 def for_each_lane(patch: Patch) -> None:
   """Copy twice, as if the unit were asked for each lane."""
