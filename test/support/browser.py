@@ -35,7 +35,8 @@ class Browser:
       arguments = [*FLAGS, f"--user-data-dir={self.profile.name}", f"--window-size={width},{height}",
                    *(["--force-dark-mode"] if dark else [])]
       options = {"goog:chromeOptions": {"binary": CHROMIUM, "args": arguments}, "goog:loggingPrefs": {"browser": "ALL"}}
-      self.session = f"/session/{self._call('POST', '/session', {'capabilities': {'alwaysMatch': options}})['sessionId']}"
+      opened = self._call("POST", "/session", {"capabilities": {"alwaysMatch": options}})
+      self.session = f"/session/{opened['sessionId']}"
     except BaseException:
       self._end()
       raise

@@ -133,7 +133,8 @@ def search(notes: Notes, found: Sequence[Region], code: Any, chip: Chip) -> None
     notes("looking at", f"{region.path} {region.start:#x} {region.size:#x}")
     for start, data in pieces(region):
       for at, generation, blob in launches(data):
-        version = f"{qmd.layout(generation).get(blob, 'qmd_major_version')}.{qmd.layout(generation).get(blob, 'qmd_minor_version')}"
+        layout = qmd.layout(generation)
+        version = ".".join(str(layout.get(blob, f"qmd_{part}_version")) for part in ("major", "minor"))
         launched.append({"at": hex(start + at), "in": region.path, "version": version,
                          "aligned": (start + at) % 256 == 0,
                          "differs": compare(blob, generation, code, chip), "bytes": blob.hex()})

@@ -1,7 +1,7 @@
 """Order instructions inside blocks so that fewer values are live at once.
 
-A block whose register pressure is within the limits keeps its order. Selection interleaved independent chains on purpose, to
-hide latency. Other blocks are scheduled from their end upwards, in stretches between barriers and calls.
+A block whose register pressure is within the limits keeps its order. Selection interleaved independent chains on
+purpose, to hide latency. Other blocks are scheduled from their end upwards, in stretches between barriers and calls.
 
 While there is room, the next instruction is the last one of the source order. Near the limit it is one that defines a
 live value, so that started computations are finished before new ones. Preferred are instructions that lower the
