@@ -71,6 +71,14 @@ OWN = {"uop", "machine", "isa", "codegen", "engine", "emulator", "tensor", "nn",
 
 # Public class names that stand for two things, each with its reason.
 HOMONYMS: dict[str, str] = {
+  "Engines": "NVIDIA's word: those of a card, and the classes of their methods",
+  "Expression": "a value of a capture, and one of a C header",
+  "Field": "bits of a word, in encodings, registers and a QMD: one notion, each layer has its own notation",
+  "Layout": "offsets of members: of a matrix in registers, of a structure, of a QMD",
+  "Macro": "of selection, and the preprocessor's in a C header",
+  "Member": "of an archive, and of a structure in C",
+  "Queue": "ours, and the structure that HSA gives this name",
+  "Table": "rows that are made at first use: of instructions, of registers and packets",
 }
 
 def layer(path: Path) -> str:
