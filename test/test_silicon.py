@@ -25,7 +25,7 @@ from card import system as system
 from nvidia.box import code
 from nvidia.warps import scheduled
 from card.bars import BARS, COLD, PRODUCT, WARM, Bar, bars, by_unit
-from card.frame import ASKED, Absent, KernelLog, Notes, ProbeResult, Probe, answer, as_json, ask_all, line, show
+from card.frame import ASKED, Absent, KernelLog, Notes, Result, Step, answer, as_json, ask_all, line, show
 
 from tinyhw.autogen.nvidia import qmd
 from tinyhw.config import CACHE, Context
@@ -56,9 +56,9 @@ def hangs(notes: Notes) -> None:
   time.sleep(600)
 def lacks(notes: Notes) -> None: raise Absent("there is no card")
 
-STEPS = (Probe("works", "does it", 200, works, (7,)), Probe("fails", "does it", 200, fails),
-         Probe("crashes", "does it", 200, crashes),
-         Probe("hangs", "does it", 20, hangs), Probe("lacks", "does it", 200, lacks))
+STEPS = (Step("works", "does it", 200, works, (7,)), Step("fails", "does it", 200, fails),
+         Step("crashes", "does it", 200, crashes),
+         Step("hangs", "does it", 20, hangs), Step("lacks", "does it", 200, lacks))
 RUN = "import sys; sys.path[:0] = [{support!r}, {root!r}, {here!r}]; import test_silicon as t; at = sys.argv.index\n" \
       "sys.exit(t.answer(next(s for s in t.STEPS if s.name == sys.argv[at('--step') + 1]), sys.argv[at('--out') + 1]))"
 
@@ -83,7 +83,7 @@ def test_steps_for_which_no_time_is_left_are_not_asked() -> None:
 def test_what_a_step_has_told_is_saved_while_it_runs() -> None:
   """The whole may be killed any time: what is known is saved before each step, whenever one tells more, and behind
   it."""
-  kept, here = list[list[ProbeResult]](), Path(__file__).parent
+  kept, here = list[list[Result]](), Path(__file__).parent
   program = RUN.format(support=str(here / "support"), root=str(ROOT), here=str(here))
   log = KernelLog(("NVRM",))
   log.new = lambda: ["NVRM: Xid 13"]  # type: ignore[method-assign]
@@ -164,7 +164,7 @@ def test_without_bases_if_a_card_adds_them_otherwise(monkeypatch: pytest.MonkeyP
   step = silicon.STEPS[0]
   for words, wanted in (("ok (2 ms): loads, copies and stores add", None),
                         ("FAILED (2 ms): sums of two elements", "0")):
-    silicon.tell(ProbeResult(step, frame.OK, 1.0, {"bases": words}, ""), {})
+    silicon.tell(Result(step, frame.OK, 1.0, {"bases": words}, ""), {})
     assert os.environ.get("NV_BASES") == wanted
   monkeypatch.delenv("NV_BASES")
 
@@ -495,9 +495,9 @@ def test_what_a_step_needs_may_be_absent() -> None:
                     lambda result: None)
   assert [(r.outcome, r.words) for r in results] == [("absent", "there is no card")] * 2
   files, torch = (next(step for step in silicon.STEPS if step.name == name) for name in ("files", "numbers of PyTorch"))
-  looked = [ProbeResult(step, frame.OK, 1.0, {}, "") for step in (files, torch)]
+  looked = [Result(step, frame.OK, 1.0, {}, "") for step in (files, torch)]
   assert silicon.met_no_card([*looked, *results]) and not silicon.met_no_card(looked)
-  assert not silicon.met_no_card([*results, ProbeResult(STEPS[0], frame.FAILED, 1.0, {}, "")])
+  assert not silicon.met_no_card([*results, Result(STEPS[0], frame.FAILED, 1.0, {}, "")])
 
 @pytest.mark.parametrize("unit, lines, found", [
   ("HMMA", ["HMMA.16816.F32.BF16 R0, R4, R8, R0"], "HMMA"),
