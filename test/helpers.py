@@ -39,7 +39,7 @@ def interpret(nodes: list[UOp], overwritten: Sequence[Buffer] = ()) -> None:
   written in the end."""
   todo = [u for u in nodes if realizing.known(u) is None and not realizing.is_buffer(u)]
   canonical = canonicalize(todo, realizing.known)
-  kept = realizing.Kept(todo, canonical, overwritten) if canonical.assigns or overwritten else None
+  kept = realizing.PreservedValues(todo, canonical, overwritten) if canonical.assigns or overwritten else None
   last = [] if kept is None else [u for u in kept.write.assigns if u not in kept.write.between]
   written = {writes.base_of(u): compute(u)[writes.base_of(u)] for u in last}
   for u in todo:

@@ -52,7 +52,7 @@ def test_an_interrupt_at_the_end_of_what_a_capture_notes(monkeypatch: pytest.Mon
   jit: Any = TinyJit(lambda x: (x + 1).realize())
   x = Tensor([1]).realize()
   jit(x)
-  for owner in (jits.Watcher, jits.FirstUse):
+  for owner in (jits.CallTracer, jits.FirstUse):
     with monkeypatch.context() as patch:
       patch.setattr(owner, "__exit__", interrupted)
       with pytest.raises(KeyboardInterrupt): jit(x)

@@ -60,7 +60,7 @@ def only(unit: str, device: Compiled) -> Iterator[list[Code]]:
     found = kept(arch, name)
     return dataclasses.replace(found, matrix=tuple(matrix for matrix in found.matrix if matrix.panels == PANELS[unit]))
   def compiled(sink: UOp, arch: str, name: str = "",
-               kept: Callable[..., engine.Compiled] = engine.compile_kernel) -> engine.Compiled:
+               kept: Callable[..., engine.CachedKernel] = engine.compile_kernel) -> engine.CachedKernel:
     kernel = kept(sink, arch, name)
     made.append(kernel.code)
     return kernel

@@ -16,7 +16,7 @@ from typing import Any
 
 # Folders of this package whose files affect the code: all but those that run it or make graphs. The second list counts
 # with all subfolders.
-FOLDERS = ("", "isa")
+FOLDERS = ("", "files", "isa")
 WHOLE = ("uop", "codegen", "machine", "engine")
 SOURCES = (".py", ".pyc")  # .pyc: a package may be installed without its sources
 _MOST_ARCHIVE_BYTES = 1 << 28
