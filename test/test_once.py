@@ -153,7 +153,7 @@ def test_the_rules_are_found_to_be_broken() -> None:
 GUARDED = {
   "drivers/amd/kfd.py: found = _connections[id(box)] = Kfd(box)": "a connection opens files, so none is made in vain: "
   "Device._lock is held",
-  "drivers/nvidia/rm.py: found = _connections[key] = Connection(box)": "the same",
+  "drivers/nvidia/rm.py: found = _connections[key] = RmClient(box)": "the same",
   "tinyhw/engine/schedule/schedule.py: made = _schedules[canonical.roots] = make_schedule(canonical.roots)":
   "engine.lock is held",
   "tinyhw/uop/evaluate/execute.py: kernel.together[store] = groups.setdefault(ranges_of_store(store), [])":

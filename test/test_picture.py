@@ -21,6 +21,6 @@ def test_arrows_that_follow_are_left_out_and_circles_are_refused() -> None:
   with pytest.raises(AssertionError, match="circle"): picture.reduced({"a": {"b"}, "b": {"a"}})
 
 def test_boxes_that_are_opened_by_name_are() -> None:
-  assert all(name.startswith("tinyhw.drivers.") for name in DRIVERS.values())
+  assert all(DRIVERS[name].startswith("tinyhw.drivers.") for name in ("CPU", "AMD", "NV"))
   files = (picture.ROOT / "drivers/linux/files.py").read_text(encoding="utf-8")
   assert '"tinyhw.emulator"' in files and "import_module" in files
