@@ -39,7 +39,7 @@ WORDS = {   # box -> its modules, and one line about it
 }
 BY_NAME = {"device": "drivers", "drivers": "emulator"}   # opens modules of the other by their names
 ALIASES = ("tinyhw.engine.jit",)         # other projects' names of our modules
-ENTRIES = ("tinyhw", "tinyhw.__main__", "tinyhw.doctor")   # above everything
+ENTRIES = ("tinyhw", "tinyhw.__main__")   # above everything
 
 WIDTH, HEIGHT, GAP, ROW, MARGIN = 222, 46, 18, 84, 12
 

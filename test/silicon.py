@@ -29,7 +29,8 @@ from card import numbers as numbers  # noqa: E402
 from card import programs as programs  # noqa: E402
 from card import system as system  # noqa: E402
 from card.bars import bars  # noqa: E402
-from card.frame import ABSENT, ASKED, NOT_ASKED, OK, KernelLog, Result, Step, answer, as_json, ask_all, heading, line  # noqa: E402
+from card.frame import (  # noqa: E402
+  ABSENT, ASKED, NOT_ASKED, OK, KernelLog, Result, Step, answer, as_json, ask_all, heading, line)
 
 from tinyhw.config import EMULATE, NV_BASES  # noqa: E402
 from tinyhw.selftest.frame import FAILED  # noqa: E402

@@ -40,10 +40,10 @@ CARDS = 6   # tests of tensors on several devices name the first one, and those 
 AREA = ("test_*.py", "methods/**/test_*.py", "engine/**/test_*.py", "capture/test_*.py", "nn/test_*.py")
 OUT = {file: reason for reason, files in {
   "computes no tensor": """test_api test_arithmetic test_config test_device_interface test_dtype test_errors
-    test_generated_code test_glossary test_helpers test_init test_layers test_main test_picture test_progress test_run
+    test_generated_code test_glossary test_helpers test_init test_layers test_main test_picture test_run
     test_sentences test_setup test_suite test_trace engine/run/test_backends engine/schedule/test_memory
     engine/run/test_show""",
-  "is about devices themselves; a GPU's driver has test/drivers/amd and test/emulator": "test_device test_doctor",
+  "is about devices themselves; a GPU's driver has test/drivers/amd and test/emulator": "test_device",
   "trains whole networks, which takes hours on a virtual GPU": "test_programs",
   "runs programs of its own, which choose their devices": "test_docs test_silicon engine/run/test_compile",
   "is about formats of files, whose bytes are the same on every device; test_tensor_io and test_disk move them there "

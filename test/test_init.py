@@ -33,7 +33,7 @@ def test_unknown_names():
 COMPUTES = ("tinyhw.codegen", "tinyhw.isa", "tinyhw.machine.ir.inst", "tinyhw.uop.rewrite.match", "tinyhw.drivers",
             "tinyhw.autogen", "ctypes",
             "mmap", "zlib")
-OPTIONAL = (*(f"tinyhw.{name}" for name in ("nn", "viz", "llm", "doctor", "capture", "engine.run.show",
+OPTIONAL = (*(f"tinyhw.{name}" for name in ("nn", "viz", "llm", "selftest", "capture", "engine.run.show",
                                             "codegen.search",
                                             "methods.data.dlpack", "machine.model")),
             "subprocess", "socket", "http", "urllib", "json", "pickle", "random", "tempfile", "shutil", "zipfile",

@@ -30,8 +30,8 @@ def test_a_module_wants_its_own_tests_those_that_import_it_and_those_of_its_impo
 
 def test_what_tests_share_wants_the_tests_that_use_it() -> None:
   assert "test_cliffs.py" in names(scope.wanted_by([TEST / "support/work.py"]))
-  assert "test_symbolic.py" in names(scope.wanted_by([TEST / "support/generators/symbolic_steps.py"])), ("by way of "
-                                                                                              "generators/symbolic_programs.py")
+  steps = TEST / "support/generators/symbolic_steps.py"
+  assert "test_symbolic.py" in names(scope.wanted_by([steps])), "by way of generators/symbolic_programs.py"
   assert names(scope.wanted_by([TEST / "test_tensor.py"])) == {"test_tensor.py"}
 
 def test_other_files() -> None:

@@ -68,7 +68,7 @@ def doctor(arguments: Sequence[str]) -> int:
   words = [word for word in arguments if word != "--json"]
   if words and (words[0] != "--device" or len(words) != 2):
     raise UsageError(f"the options are --json and --device NAME, got {' '.join(arguments)}")
-  examination, as_json = importlib.import_module("tinyhw.doctor"), "--json" in arguments
+  examination, as_json = importlib.import_module("tinyhw.selftest.doctor"), "--json" in arguments
   if words:
     findings = examination.diagnose(words[1])
     print(json.dumps(findings, indent=2) if as_json else examination.show_findings(findings))

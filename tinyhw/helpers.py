@@ -1,8 +1,8 @@
 """Small functions that the whole project and its users share: lists, integers, text, memory views, timing, counters.
 
-Settings live in config.py, files in files/storage.py, progress bars in progress.py; their names are here too, as users
-expect them. ctypes, cProfile, tempfile, ... are imported inside the functions that need them: `import tinyhw` does not
-pay for them.
+Settings live in config.py, files in files/storage.py, progress bars in files/progress.py; their names are here too, as
+users expect them. ctypes, cProfile, tempfile, ... are imported inside the functions that need them: `import tinyhw`
+does not pay for them.
 """
 from __future__ import annotations
 import functools
@@ -20,8 +20,8 @@ from tinyhw.config import (BEAM as BEAM, CACHE as CACHE, CHECK as CHECK, DEBUG a
                            TRAINING as TRAINING,
                            VIZ as VIZ, Context as Context, ContextVar as ContextVar, Wrapper, getenv as getenv)
 from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.files.progress import tqdm as tqdm, trange as trange
 from tinyhw.files.regular import write_atomically as write_atomically
-from tinyhw.progress import tqdm as tqdm, trange as trange
 from tinyhw.files.storage import (cache_dir as cache_dir, diskcache as diskcache, diskcache_clear as diskcache_clear,
                                   diskcache_get as diskcache_get,
                             diskcache_put as diskcache_put, fetch as fetch)

@@ -13,7 +13,7 @@
 | device.py | one GPU |
 | faults.py | errors of channels in words |
 | selftest/ | the checks of `python3 -m tinyhw selftest NV` |
-| doctor.py | reasons why a GPU cannot be driven |
+| selftest/doctor.py | reasons why a GPU cannot be driven |
 | cuda.py, library.py, cubin.py | the same GPUs through the vendor's library, NV:CUDA |
 
 Code that is not specific to NVIDIA is in drivers/gpu.

@@ -1,5 +1,2 @@
-"""tinygrad's name of `tinyhw.capture.jit`.
-
-`from tinyhw.engine.jit import TinyJit` works, and captures that were pickled under that name load.
-"""
+"""tinygrad's name of `tinyhw.capture.jit`, for `from tinyhw.engine.jit import TinyJit`."""
 from tinyhw.capture.jit import TinyJit as TinyJit

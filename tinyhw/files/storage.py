@@ -23,7 +23,7 @@ from tinyhw.config import CACHE, CACHEDIR, DISABLE_HTTP_CACHE
 from tinyhw.errors import FetchError
 from tinyhw.files.regular import (atomic_file, belongs_to_us, descriptor, is_ours, make_folder, open_regular,
                                   remove_abandoned, write_atomically)
-from tinyhw.progress import tqdm
+from tinyhw.files.progress import tqdm
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers
 if TYPE_CHECKING:

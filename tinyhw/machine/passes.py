@@ -103,8 +103,7 @@ def hook_reasons(hooks: Mapping[str, Sequence[Hook]], order: Sequence[Before]) -
 
   order: constraints among hooks and passes. Raises AssertionError as `reasons` does, and if a position does not exist.
   """
-  unknown = [place for place in hooks if not _is_place(place)]
-  assert not unknown, f"hooks are before: or after: one of {', '.join(PASSES)}, not {', '.join(unknown)}"
+  _check_places(hooks)
   names: list[str] = []
   for name in PASSES:
     names += [hook.__name__ for hook in hooks.get(f"before:{name}", ())]
@@ -113,9 +112,11 @@ def hook_reasons(hooks: Mapping[str, Sequence[Hook]], order: Sequence[Before]) -
   found = reasons(names, (*ORDER, *order))
   return {name: reason for name, reason in found.items() if name not in PASSES}
 
-def _is_place(place: str) -> bool:
-  where, _, name = place.partition(":")
-  return where in ("before", "after") and name in PASSES
+def _check_places(hooks: Mapping[str, Sequence[Hook]]) -> None:
+  """Raise AssertionError if a hook has no pass to stand before or after."""
+  known = {f"{where}:{name}" for where in ("before", "after") for name in PASSES}
+  unknown = [place for place in hooks if place not in known]
+  assert not unknown, f"hooks are before: or after: one of {', '.join(PASSES)}, not {', '.join(unknown)}"
 
 def steps(target: Target) -> Iterator[tuple[str, Hook, str]]:
   """Yield (name, function, position) of each pass and hook of a target, in order. The position of a hook is its key,
@@ -138,9 +139,7 @@ def run(function: Function, target: Target) -> Function:
 
   Raises AllocationError if a kernel cannot be allocated, which is an error in tinyhw or its tables.
   """
-  hooks = target.hooks
-  assert all(_is_place(place) for place in hooks), \
-    f"{target.name}: hooks are before: or after: one of {', '.join(PASSES)}, not {', '.join(hooks)}"
+  _check_places(target.hooks)
   wanted, recorder = _dump_after(function), trace.recorder
   if wanted == "select": _dump(function, "select")
   if recorder is not None: recorder.passed("select", function, "instructions over virtual registers")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.config import DEBUG
 from tinyhw.device import on_disk
 from tinyhw.errors import ArgumentError
+from tinyhw.files.progress import tqdm
 from tinyhw.methods.checks import flag
 from tinyhw.methods.graph.memory import storage_view
-from tinyhw.progress import tqdm
 from tinyhw.tensor import Tensor
 if TYPE_CHECKING:
   from tinyhw.nn.npy import npy_load as npy_load, npy_save as npy_save, npz_load as npz_load, npz_save as npz_save

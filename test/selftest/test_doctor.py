@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tinyhw import doctor
 from tinyhw.config import CACHEDIR
 from tinyhw.device import DRIVERS, Device
+from tinyhw.selftest import doctor
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
   return subprocess.run([sys.executable, "-m", "tinyhw", "doctor", *arguments], capture_output=True, text=True,

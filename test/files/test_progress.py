@@ -1,10 +1,10 @@
-"""tinyhw/progress.py: what is drawn, and when."""
+"""tinyhw/files/progress.py: what is drawn, and when."""
 import io
 from types import SimpleNamespace
 
 import pytest
 
-from tinyhw import progress
+from tinyhw.files import progress
 from tinyhw.helpers import tqdm, trange
 
 class Terminal(io.StringIO):
