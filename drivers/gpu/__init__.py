@@ -8,7 +8,7 @@
 | order.py | dependences between launches |
 | device.py | one GPU: the order of its queues' work, its memory, its loss |
 | reports.py | the report about a GPU that is lost |
-| selftest/doctor.py | reasons why a GPU cannot be driven that are the same for all vendors |
+| doctor.py | reasons why a GPU cannot be driven that are the same for all vendors |
 | selftest/ | steps of the self-tests of all GPUs, the steps with kernels, memory and queues for them |
 
 A vendor's driver (drivers/amd) subclasses `device.GpuDevice`, `launch.GpuProgram` and `launch.GpuRecording`.

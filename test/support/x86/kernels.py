@@ -40,7 +40,7 @@ def devices() -> Iterator[list[Program]]:
     return code
 
   target.compile = compile_and_remember
-  Device.register("X86", "x86_machine")
+  Device.register("X86", "x86.machine")
   opened = [Device[name] for name in ("X86", "X86:1")]
   for device in opened: device.submit = checking(device.submit, programs, compared)  # type: ignore[method-assign]
   try: yield compared
