@@ -85,7 +85,7 @@ def suite_on(chip: str) -> str:
   """What a recorded run of the whole tensor suite counted. Empty where there is none, or tests failed."""
   run = suite.recorded().get(chip)
   if run is None or run.failed: return ""
-  counts = f"{run.passed} tests passed, {sum(run.skipped.values())} skipped ([why](docs/emulator.md))"
+  counts = f"{run.passed} tests passed, {sum(run.skipped.values())} skipped ([why](docs/hardware/emulator.md))"
   return f"the tensor suite (`test/suite.py`), {run.date} at {run.commit}: {counts}"
 
 def row(target: Target) -> str:

@@ -7,7 +7,7 @@
 
 Each question has a process and a deadline of its own, so one that crashes does not end the rest, and what is known is
 in the file all the time. Needs Python and this repository; PyTorch, pytest and the vendor's library are asked too where
-they are. docs/silicon.md says what is asked, and what to do with the answers.
+they are. docs/hardware/silicon.md says what is asked, and what to do with the answers.
 """
 from __future__ import annotations
 import argparse

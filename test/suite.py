@@ -8,8 +8,8 @@
 The suite is every test file in AREA that OUT does not name, with a reason; so new ones belong to it. Nothing is made
 smaller for GPUs. What speaks of the host's own memory or processor has the marker `host`, with a reason, and is skipped
 where DEV names a device that has neither. A run in which no workgroup was executed has failed. README.md and
-docs/emulator.md say what the recorded runs counted. Some 320 tests compare with PyTorch, and are skipped where the
-Python that runs this has none (extra `bench`).
+docs/hardware/emulator.md say what the recorded runs counted. Some 320 tests compare with PyTorch, and are skipped where
+the Python that runs this has none (extra `bench`).
 """
 from __future__ import annotations
 import argparse

@@ -33,8 +33,8 @@ from tinyhw.errors import TinyError
 
 ROOT = Path(__file__).resolve().parent.parent
 ELSEWHERE = {"new-accelerator.md"}   # has a test of its own, test/examples/test_toy_accelerator.py
-DOCUMENTS = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in ELSEWHERE),
-             *sorted((ROOT / "docs/design").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").rglob("*.md") if path.name not in ELSEWHERE
+                                         and path.parent != ROOT / reference.FOLDER)]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 NAMED_FILE = re.compile(r"`((?:tinyhw|drivers|autogen|test|examples|docs)/[\w/.-]+\.(?:py|md|txt))`")
@@ -84,7 +84,7 @@ def run_apart(path: Path) -> list[str]:
   return printed
 
 def environment_page() -> str:
-  """docs/environment.md."""
+  """docs/guide/environment.md."""
   rows = "".join(f"| `{key}` | {json.dumps(default) if default != '' else 'empty'} | "
                  f"{meaning.replace('|', chr(92) + '|')} |\n"
                  for key, _, default, meaning in documentation())
@@ -123,7 +123,7 @@ def with_tables(path: Path) -> str:
   return document
 
 TABLES: dict[str, dict[str, Callable[[], str]]] = {   # the generated parts of documents
-  "README.md": {"evidence": evidence.table, "speed": speed_table}, "emulator.md": {"suite": suite.table}}
+  "README.md": {"evidence": evidence.table, "speed": speed_table}, "hardware/emulator.md": {"suite": suite.table}}
 
 def has_cpu() -> bool:
   try: return bool(Device["CPU"].arch)
@@ -147,7 +147,7 @@ def test_files_that_are_named_exist(path: Path) -> None:
   assert not missing
 
 def test_environment_page_lists_every_variable() -> None:
-  assert (ROOT / "docs/environment.md").read_text(encoding="utf-8") == environment_page()
+  assert (ROOT / "docs/guide/environment.md").read_text(encoding="utf-8") == environment_page()
 
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if name_of(path) in TABLES], ids=name_of)
 def test_generated_tables_are_up_to_date(path: Path) -> None:
@@ -182,7 +182,7 @@ def rewrite(path: Path) -> None:
 
 def write_all() -> Iterator[Path]:
   for path in DOCUMENTS: path.write_text(with_tables(path), encoding="utf-8")
-  (ROOT / "docs/environment.md").write_text(environment_page(), encoding="utf-8")
+  (ROOT / "docs/guide/environment.md").write_text(environment_page(), encoding="utf-8")
   (ROOT / reference.FOLDER).mkdir(exist_ok=True)
   for name, text in reference.pages().items():
     (ROOT / name).write_text(text, encoding="utf-8")

@@ -1,5 +1,5 @@
-"""docs/from-pytorch.md and docs/from-tinygrad.md, line by line: rows of code run on both sides, and each statement has
-a test here with its name."""
+"""docs/guide/from-pytorch.md and docs/guide/from-tinygrad.md, line by line: rows of code run on both sides, and each
+statement has a test here with its name."""
 from __future__ import annotations
 import ast
 import importlib
@@ -18,7 +18,7 @@ from tinyhw.uop.upat import PatternMatcher, UPat, graph_rewrite
 
 torch = pytest.importorskip("torch", reason="the left column is PyTorch's")
 ROOT = Path(__file__).resolve().parent.parent
-PYTORCH, TINYGRAD = ((ROOT / "docs" / name).read_text(encoding="utf-8")
+PYTORCH, TINYGRAD = ((ROOT / "docs/guide" / name).read_text(encoding="utf-8")
                      for name in ("from-pytorch.md", "from-tinygrad.md"))
 pytestmark = pytest.mark.host("the pages speak of a computer without a GPU, and of its memory")
 

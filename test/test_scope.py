@@ -35,7 +35,7 @@ def test_what_tests_share_wants_the_tests_that_use_it() -> None:
   assert names(scope.wanted_by([TEST / "test_tensor.py"])) == {"test_tensor.py"}
 
 def test_other_files() -> None:
-  assert names(scope.wanted_by([ROOT / "docs/threads.md"])) >= {"test_docs.py"}
+  assert names(scope.wanted_by([ROOT / "docs/guide/threads.md"])) >= {"test_docs.py"}
   assert "test_programs.py" in names(scope.wanted_by([TEST / "golden/programs.txt"]))
   assert not scope.wanted_by([ROOT / ("no file" + ".txt"), TEST / "test_that_is_gone.py"])
 

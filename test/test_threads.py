@@ -1,4 +1,4 @@
-"""tinyhw/threads.py, and the contract of docs/threads.md: several threads, and forks. Interrupts are in
+"""tinyhw/threads.py, and the contract of docs/guide/threads.md: several threads, and forks. Interrupts are in
 test_interrupts.py.
 
 The whole campaign is test/campaigns/threads.py; here a little of it runs, with a seed that changes from day to day.

@@ -167,7 +167,7 @@ def overview(bold: bool) -> str:
     lines += [f"  {shown[name]:<{width}}{command.does}" for name, command in group.items()]
   lines += ["", heading("language models"),
             "  python3 -m tinyhw.llm -m MODEL.gguf    talk to a model; --serve 8000: a server",
-            "", heading("variables") + " (all of them: docs/environment.md)"]
+            "", heading("variables") + " (all of them: docs/guide/environment.md)"]
   lines += [f"  {name:<{width}}{meaning}" for name, meaning in VARIABLES]
   return "\n".join(lines)
 

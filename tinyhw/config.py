@@ -305,11 +305,11 @@ DUMP = ContextVar("DUMP", "", "pass:kernel: print that kernel after that pass, e
 TRACEMETA = ContextVar("TRACEMETA", 1, "0: do not remember which source line made an operation")
 VIZ = ContextVar("VIZ", 0, "1: record graphs, schedules, every pass of the compiler and the timeline of launches, and "
                  "show them on a local page when "
-                 "the program ends (docs/viz.md); above 1: at that port")
+                 "the program ends (docs/guide/viz.md); above 1: at that port")
 VIZ_FILE = ContextVar("VIZ_FILE", "", "where VIZ=1 writes its recording; it is not shown then. Empty: a file in "
                       "CACHEDIR/viz")
 PROFILE = ContextVar("PROFILE", 0, "1: write a trace of launches, copies, memory, the compiler's phases and markers, "
-                     "for Perfetto (docs/viz.md)")
+                     "for Perfetto (docs/guide/viz.md)")
 PROFILE_FILE = ContextVar("PROFILE_FILE", "", "where PROFILE=1 writes its trace; empty: a file in CACHEDIR/profile")
 
 # where files are
@@ -322,7 +322,7 @@ CACHEDIR = ContextVar("CACHEDIR", "", "folder of kernels, search results and dow
 CACHE_LIMIT = ContextVar("CACHE_LIMIT", "", "the most that kernels, search results and results of @diskcache take "
                          "there together, and that "
                          "recordings take: 500M, 2G, none; empty: what `python3 -m tinyhw cache limit` has set, else "
-                         "1G (docs/caches.md)",
+                         "1G (docs/guide/caches.md)",
                          parse=parse_size)
 DISABLE_HTTP_CACHE = ContextVar("DISABLE_HTTP_CACHE", 0, "1: download again even if the file is in CACHEDIR")
 DATASETS = ContextVar("DATASETS", "", "a folder that has the files of mnist() and cifar(), instead of a download")

@@ -1,8 +1,8 @@
 """The device interface: classes that drivers implement. A driver's `open` returns a `Compiled`.
 
 Drivers subclass `Compiled`, which runs programs, and `Allocator` or `LRUAllocator`, which hand out memory
-(docs/new-accelerator.md). Every device is a queue: `submit` runs launches in order, and `record` prepares launches so
-that one call replays all. Buffers, which own the memory, are in device.py, which also exports these names.
+(docs/hardware/new-accelerator.md). Every device is a queue: `submit` runs launches in order, and `record` prepares
+launches so that one call replays all. Buffers, which own the memory, are in device.py, which also exports these names.
 """
 from __future__ import annotations
 import atexit

@@ -1,7 +1,7 @@
 """`once`: a function whose result is computed at the first call with its arguments, and is one object for all threads.
 
 Tables here are built at their first use, so imports do not pay for them. Two rules keep them right in threads and after
-an interrupt (docs/threads.md):
+an interrupt (docs/guide/threads.md):
 - whole: A value is complete before anything but its maker can reach it. So no thread sees half of it, and an interrupt
   leaves none of it.
 - first: It is published with one `setdefault`, whose result is used. So two threads that compute a value at the same

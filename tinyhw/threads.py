@@ -1,5 +1,5 @@
 """Shared state of a program's threads: the engine's lock, and the resources for which a fork waits. The contract is in
-docs/threads.md.
+docs/guide/threads.md.
 
 `lock` is held during every write, schedule, compilation for a schedule, launch, replay and read. So each of these is
 atomic for other threads. It is reentrant: a write may realize. Expressing (`a + b`) takes no lock: nodes are interned,

@@ -5,7 +5,7 @@ the rows of autogen/amd and in the few tables here.
 
 If a chip presents several compute dies (XCCs) as one, each die reads all commands. The hardware distributes the
 workgroups, and `dies_meet` is a barrier of all dies.
-Sources: Linux, nvd.h and soc15d.h; ROCm, kfdtest's Dispatch.cpp. docs/amd.md describes the launch sequence.
+Sources: Linux, nvd.h and soc15d.h; ROCm, kfdtest's Dispatch.cpp. docs/hardware/amd.md describes the launch sequence.
 """
 from __future__ import annotations
 import contextlib

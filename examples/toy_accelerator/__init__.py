@@ -1,4 +1,5 @@
-"""An invented accelerator. It shows how little code a new one needs. docs/new-accelerator.md builds it step by step.
+"""An invented accelerator. It shows how little code a new one needs. docs/hardware/new-accelerator.md builds it step by
+step.
 
 Importing this module registers it.
 """

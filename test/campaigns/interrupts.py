@@ -225,7 +225,7 @@ def places(interrupter: Interrupter, program: Callable[[], None], choose: random
     forget()
     try:
       with interrupter: contextvars.copy_context().run(program)  # what `with Context(...)` may leave behind ends with
-                                                                 # it: docs/threads.md
+                                                                 # it: docs/guide/threads.md
     except KeyboardInterrupt: pass
     if interrupter.at is None: return
     yield interrupter.at

@@ -1,5 +1,5 @@
-"""Threads and interrupts at scale: what docs/threads.md promises, tried from cold processes with the shortest switch
-interval.
+"""Threads and interrupts at scale: what docs/guide/threads.md promises, tried from cold processes with the shortest
+switch interval.
 
     python3 test/campaigns/threads.py    # a sample
     python3 test/campaigns/threads.py --processes 200 --operations 1000000 --interrupts 20000    # all, as .ci/nightly

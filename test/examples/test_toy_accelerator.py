@@ -234,7 +234,7 @@ def test_the_demo() -> None:
 
 # ***** the guide *****
 
-GUIDE = ROOT / "docs/new-accelerator.md"
+GUIDE = ROOT / "docs/hardware/new-accelerator.md"
 BLOCKS = (re.findall(r"^```python(?: (\S+))?\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
           if GUIDE.exists() else [])
 

@@ -196,9 +196,8 @@ def kernel(assemble: Callable[[str, str], bytes], arch: str, generation: int, te
   made = assemble(text.format(**WORDS[generation], **(words or {})), arch)
   return Code(name, arch, made, tuple(arguments), lanes=lanes, registers=(("vgpr", 32), ("sgpr", 16)), **fields)
 
-LAUNCH = ("the words of a launch (docs/amd.md shows them, with what each is for): registers that this chip wants and "
-          "nobody has set; the code's "
-          "address")
+LAUNCH = ("the words of a launch (docs/hardware/amd.md shows them, with what each is for): registers that this chip "
+          "wants and nobody has set; the code's address")
 STEPS, LAST, VERY_LAST = steps({
   "empty kernel": LAUNCH,
   "store": "where the workgroup's number is (user_sgprs of topology.py); if whole lines or dies are missing, the "

@@ -63,7 +63,7 @@ def jump(name: str, words: str) -> str:
   return hex(16 * (there - here))
 
 def tensor_map() -> bytes:
-  """Return a map of the tensor at offset 0 of a buffer. Fields are as in docs/nvidia.md's sources, without a
+  """Return a map of the tensor at offset 0 of a buffer. Fields are as in docs/hardware/nvidia.md's sources, without a
   swizzle."""
   made = bytearray(128)
   struct.pack_into("<I", made, 8, 1 << 4 | KIND)

@@ -142,9 +142,8 @@ def kernel(assemble: Callable[[str, str], bytes], chip: Chip, text: str, name: s
               **fields)
 
 STEPS, LAST, VERY_LAST = steps({
-  "empty kernel": "the fields of the QMD (launch.py; docs/nvidia.md shows one): its version for this class, the "
-  "code's address, what must be set; "
-                  "dmesg for Xid 13 or 69",
+  "empty kernel": "the fields of the QMD (launch.py; docs/hardware/nvidia.md shows one): its version for this class, "
+                  "the code's address, what must be set; dmesg for Xid 13 or 69",
   "store": "constant bank 0: where its arguments are (autogen/nvidia/bank.py); the grid of the QMD",
   "arithmetic": "waits for loads (control words) if values are old; the constant bank's later arguments",
   "local memory": "SHARED_MEMORY_SIZE and the splits of the cache (launch.py), bytes that the system keeps (reserved "

@@ -27,7 +27,7 @@ def test_the_words_of_a_launch_are_those_that_were_reviewed() -> None:
                                                            "difference")
 
 def test_the_words_in_the_documents_are_these() -> None:
-  text = (GOLDEN.parents[1] / "docs/amd.md").read_text(encoding="utf-8")
+  text = (GOLDEN.parents[1] / "docs/hardware/amd.md").read_text(encoding="utf-8")
   block = text.partition("<!-- launch of gfx1100")[2].split("```")[1]
   def hexadecimal(line: str) -> list[str]:
     return [word for word in line.split() if re.fullmatch(r"[0-9a-f]{8}|\.{8}", word)]

@@ -132,7 +132,7 @@ def test_a_launch_is_as_it_was_reviewed() -> None:
 
 def test_the_launch_in_the_documents_is_this_one() -> None:
   """Compare words of commands; bits, names and values of the QMD; offsets and values of the constant bank."""
-  text = (GOLDEN.parents[1] / "docs/nvidia.md").read_text(encoding="utf-8")
+  text = (GOLDEN.parents[1] / "docs/hardware/nvidia.md").read_text(encoding="utf-8")
   block = text.partition("<!-- launch of sm_90")[2].split("```")[1]
   golden = (GOLDEN / "nvidia_launch.txt").read_text().partition("# sm_90")[2]
   def facts(line: str) -> list[str]:

@@ -1,8 +1,8 @@
 """The driver's own way on a card: the self-test's steps, and a store kernel with one thing about its launch changed at
 a time.
 
-`VARIANTS` are what could not be known without a card (docs/nvidia.md): each runs in a process of its own and says
-whether the kernel still does its work, so that one call tells which of them matter.
+`VARIANTS` are what could not be known without a card (docs/hardware/nvidia.md): each runs in a process of its own and
+says whether the kernel still does its work, so that one call tells which of them matter.
 """
 from __future__ import annotations
 import dataclasses

@@ -97,7 +97,7 @@ def buffer_of(node: UOp) -> Any:
     raise UnknownValueError("the contents that this value is computed from have been overwritten in place; realize it "
                             "before they are written, "
                             "or hold it as a Tensor, not as a graph node; where several threads write, take a lock "
-                            "(docs/threads.md, section 3)")
+                            "(docs/guide/threads.md, section 3)")
   return node.storage
 
 # ***** addresses *****

@@ -18,8 +18,8 @@ def test_cards_reach_their_published_peaks(arch: str, element: str, teraflops: f
           == pytest.approx(teraflops, rel=0.01))
 
 def test_the_table_of_the_documentation() -> None:
-  """docs/amd.md, "The model", has the numbers of CARDS."""
-  page = (Path(__file__).parents[4] / "docs/amd.md").read_text(encoding="utf-8")
+  """docs/hardware/amd.md, "The model", has the numbers of CARDS."""
+  page = (Path(__file__).parents[4] / "docs/hardware/amd.md").read_text(encoding="utf-8")
   archs = ("gfx1100", "gfx1200", "gfx1201", "gfx942", "gfx950")
   def row(*cells: object) -> str: return f"| {' | '.join(map(str, cells))} |"
   cards = [CARDS[arch] for arch in archs]

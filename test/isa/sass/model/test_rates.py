@@ -29,8 +29,8 @@ def test_names_with_an_a_are_the_same_card() -> None:
   assert column("sm_90a") == "sm_90" and costs("sm_90a") == costs("sm_90")
 
 def test_the_table_of_the_documentation() -> None:
-  """docs/nvidia.md, "The model", has the numbers of CARDS."""
-  page = (Path(__file__).parents[4] / "docs/nvidia.md").read_text(encoding="utf-8")
+  """docs/hardware/nvidia.md, "The model", has the numbers of CARDS."""
+  page = (Path(__file__).parents[4] / "docs/hardware/nvidia.md").read_text(encoding="utf-8")
   def row(*cells: object) -> str: return f"| {' | '.join(map(str, cells))} |"
   cards = list(CARDS.values())
   assert row("typical card", *[one.title for one in cards]) in page

@@ -1,6 +1,6 @@
 """Rules of AMD instructions that no field expresses, and the reasons why an instruction cannot be encoded.
 
-Sources: RDNA3, RDNA4, MI300 and CDNA4 ISA guides; refusals of an assembler (docs/amd.md).
+Sources: RDNA3, RDNA4, MI300 and CDNA4 ISA guides; refusals of an assembler (docs/hardware/amd.md).
 """
 from __future__ import annotations
 from typing import Any, TypeGuard
