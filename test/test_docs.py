@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import evidence
+import pass_table
 import reference
 import suite
 
@@ -123,7 +124,8 @@ def with_tables(path: Path) -> str:
   return document
 
 TABLES: dict[str, dict[str, Callable[[], str]]] = {   # the generated parts of documents
-  "README.md": {"evidence": evidence.table, "speed": speed_table}, "hardware/emulator.md": {"suite": suite.table}}
+  "README.md": {"evidence": evidence.table, "speed": speed_table}, "hardware/emulator.md": {"suite": suite.table},
+  "design/passes.md": pass_table.TABLES}
 
 def has_cpu() -> bool:
   try: return bool(Device["CPU"].arch)

@@ -28,7 +28,7 @@ def ranges_of(u: UOp) -> tuple[UOp, ...]:
   return u.src[len(values_of(u)):]
 
 def flatten_grid(sink: UOp) -> UOp:
-  """Return sink with at most one GLOBAL and one LOCAL range, and no range of a single iteration."""
+  """Leave at most one GLOBAL and one LOCAL range, and no range of a single iteration."""
   order = sink.toposort()
   new: dict[UOp, UOp] = {}
   spread = {kind: _flat([u for u in order if u.op is Ops.RANGE and u.arg[1] is kind], new)

@@ -31,7 +31,7 @@ def start_of(op: Ops, dtype: DType) -> UOp:
   return UOp(Ops.CONST, dtype, (), dtype.const(_START[op](dtype)))
 
 def accumulate_reductions(sink: UOp, capabilities: Capabilities) -> UOp:
-  """Return sink with an ACC in every REDUCE; two in long sums (blocks.py)."""
+  """Give every REDUCE an accumulator (ACC), and a long sum two (blocks.py)."""
   sink = in_blocks(sink)
   order = sink.toposort()
   maxima = Maxima(capabilities)

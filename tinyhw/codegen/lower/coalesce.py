@@ -175,7 +175,7 @@ def whole(values: tuple[UOp, ...], converts: Callable[[DType], bool]) -> UOp:
   return source if source.dtype is dtype else UOp(Ops.GEP, dtype, (source,), first)
 
 def coalesce(sink: UOp, capabilities: Capabilities) -> UOp:
-  """Return sink with its runs of loads and stores as wide ones."""
+  """Merge loads and stores of adjacent elements into wide ones."""
   if not capabilities.lanes or capabilities.vector_bytes < 2: return sink
   order = list(sink.toposort())
   walk = Coalescer(order, capabilities)

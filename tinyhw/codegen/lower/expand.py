@@ -156,7 +156,7 @@ def vectors_as_copies(sink: UOp) -> UOp:
   return sink.substitute({r: r.replace(arg=(r.arg[0], kind)) for r, kind in kinds.items()}) if vectors else sink
 
 def unroll(sink: UOp) -> UOp:
-  """Return sink with every UPCAST and UNROLL range replaced by copies.
+  """Replace every UPCAST and UNROLL range by copies.
 
   The larger dimension of a tile varies slowest, so that fewer operands are live.
   """

@@ -158,7 +158,7 @@ def is_bound(u: UOp, at: int) -> bool:
           and fits(*[int(u.src[at].arg)] * 2))
 
 def lower_indices(sink: UOp, lanes: bool = False) -> UOp:
-  """Return sink without weakint. lanes: whether they are threads."""
+  """Give every index int32 or int64, by its bounds. lanes: whether they are threads."""
   walk = Indices(lanes)
   inherit = trace.inherit if trace.follows() else None
   for u in sink.toposort():

@@ -197,7 +197,7 @@ def _offset(i: UOp, lanes: int) -> UOp:
   return UOp(Ops.ADD, base.dtype, (base, const(base.dtype, more + lanes)))
 
 def legalize(sink: UOp, capabilities: Capabilities) -> UOp:
-  """Return sink with vectors that are no wider than the target's operations."""
+  """Split vectors that are wider than the target's operations."""
   walk = Legalizer(capabilities)
   order = sink.toposort()
   wide = False

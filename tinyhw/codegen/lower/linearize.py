@@ -308,7 +308,7 @@ class Linearizer:
     return new
 
 def linearize(sink: UOp, lanes: bool) -> list[UOp]:
-  """Return the kernel's nodes in execution order; arguments and shared arrays come first."""
+  """Return the kernel's nodes in execution order: arguments, shared arrays, then loops as brackets."""
   uops = Linearizer(sink, lanes).run()
   first = [u for u in uops if u.op in _ARGUMENTS]
   return first + [u for u in uops if u.op not in _ARGUMENTS]

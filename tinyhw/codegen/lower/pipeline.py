@@ -32,7 +32,7 @@ _STATEMENTS = _OPENING | _CLOSING | {Ops.STORE, Ops.BARRIER, Ops.FETCH, Ops.COMM
                                      Ops.DEFINE_VAR}
 
 def pipeline(uops: list[UOp], written: frozenset[int]) -> list[UOp]:
-  """Return the uops with the loads of staging loops one iteration early. written: slots of buffers."""
+  """Load the operands that a loop stages one iteration early. written: slots of buffers."""
   for body in reversed(bodies_of(uops)):   # from the last one on, so that positions stay valid
     loads = loads_of(uops, body, written)
     if loads: uops = without_unused(moved(uops, body, loads))

@@ -66,7 +66,7 @@ class Fill(NamedTuple):
     return int(self.place.arg.count) if self.place.op is Ops.BOX else self.store.src[1].dtype.count
 
 def prefetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
-  """Return the uops with shared memory filled ahead of time. written: slots of buffers.
+  """Fill shared memory some iterations ahead, by asynchronous copies. written: slots of buffers.
 
   Raises CompileError for boxes that cannot be copied ahead.
   """

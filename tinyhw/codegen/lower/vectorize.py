@@ -268,7 +268,7 @@ class Vectorizer:
     return UOp(op, a.dtype, (a, b)) if x.dtype != y.dtype else self.folded(op, UOp(op, x.dtype, (x, y)))
 
 def vectorize(sink: UOp, capabilities: Capabilities) -> UOp:
-  """Return sink with every VECTOR range replaced by lanes."""
+  """Replace every VECTOR range by lanes."""
   order = sink.toposort()
   vectors = [u for u in order if u.op is Ops.RANGE and u.arg[1] is AxisType.VECTOR]
   if not vectors: return sink

@@ -298,7 +298,7 @@ BOOL_RULES: dict[Ops, Rule] = {
 }
 
 def decompose(sink: UOp, capabilities: Capabilities) -> UOp:
-  """Return sink in operations that the target has."""
+  """Express operations that the target lacks in operations that it has."""
   walk = Decomposer(capabilities)
   inherit = trace.inherit if trace.follows() else None
   for u in sink.toposort():

@@ -38,7 +38,7 @@ def _append(position: UOp, r: UOp) -> UOp:
   return make(Ops.ADD, dtypes.weakint, (scaled, r))
 
 def stage_values(sink: UOp) -> UOp:
-  """Return sink without STAGE."""
+  """Turn each STAGE into a shared array and the stores that fill it."""
   order = sink.toposort()
   if not any(u.op is Ops.STAGE for u in order): return sink
   fresh = 1 + max((u.arg[0] for u in order if u.op is Ops.RANGE), default=0)

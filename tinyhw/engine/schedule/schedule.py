@@ -2,9 +2,9 @@
 
 The passes, in order:
 - canonicalize: buffers become numbers, bound variables become variables, realized nodes become their buffers. Equal
-  work is then one object. BITCASTs between sizes become shifts (regroup.py).
+  work is then one object. A BITCAST to another size becomes shifts, by regroup.py.
 - distribute: tensors on several devices become the part of each device (multi.py).
-- split: large reductions take two steps (split.py).
+- split: cuts large reductions into partial results and their sum (split.py).
 - fuse: selects the nodes that get a buffer (fuse.py).
 - lower: builds each kernel's expression over ranges (lower.py).
 - order: kernels run after the writers of their operands, and readers of a buffer before the ASSIGN into it.

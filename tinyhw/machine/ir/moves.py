@@ -24,7 +24,7 @@ def units_of(reg: Reg) -> list[Unit]:
   return [(reg.cls.bank.name, reg.index + i) for i in range(reg.cls.units)]
 
 def moves(function: Function, target: Target) -> Function:
-  """Order the parallel copies of a function. Afterwards it has copies and swaps."""
+  """Order the moves of each parallel copy. Afterwards it has copies and swaps."""
   for block in function.blocks:
     if not any(inst.row is PARALLEL for inst in block.insts): continue
     insts: list[MInst] = []

@@ -27,7 +27,7 @@ ENDS = Effect.BARRIER | Effect.CALL
 UNKNOWN = PipeCost(1)
 
 def interleave(function: Function, target: Target) -> Function:
-  """Reorder the blocks of the function. Sets function.liveness."""
+  """Move loads forward, and alternate independent chains, within each block. Sets function.liveness."""
   file = registers_of(target)
   liveness = function.liveness = function.liveness or Liveness(function, file)
   roomy = room(peak(liveness, file), file, target)

@@ -196,7 +196,7 @@ class Scheduler:
     return chosen
 
 def order(function: Function, target: Target) -> Function:
-  """Reorder the crowded blocks of a function in SSA form. Sets function.liveness."""
+  """Reorder the blocks whose register pressure is above the limit, in SSA form. Sets function.liveness."""
   file = registers_of(target)
   liveness = function.liveness = function.liveness or Liveness(function, file)
   if not any(liveness.over): return function

@@ -14,7 +14,7 @@ from tinyhw.machine.order import copies
 from tinyhw.machine.order.copies import within
 
 def drop_copies(function: Function, target: Target) -> Function:
-  """Remove unnecessary copies from the function."""
+  """Remove copies that are not necessary."""
   copies.drop_copies(function, COPIES)
   row = table(target.table.generation.arch)["v_fmac_f32"]
   for block in function.blocks: block.insts = [accumulating(inst, row) for inst in block.insts]

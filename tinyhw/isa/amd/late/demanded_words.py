@@ -181,7 +181,7 @@ class WordReduction:
     return result
 
 def reduce_to_words(function: Function, target: Target) -> Function:
-  """Reduce 64-bit values of which only one word is used to that word."""
+  """Shrink a 64-bit value of which one word is used to that word."""
   if not any(taken_word(inst) for block in function.blocks for inst in block.insts): return function
   WordReduction(function, target.table.generation).run()
   function.liveness = None

@@ -30,7 +30,7 @@ SECOND = {"v_dual_fmamk_f32": 3}  # the operand that must be a vector register, 
 Operation = tuple[str, tuple[Any, ...]]  # an operation and its operands
 
 def pair_operations(function: Function, target: Target) -> Function:
-  """Combine pairs of operations in all blocks."""
+  """Combine pairs of operations into one instruction, on RDNA."""
   rows = table(target.table.generation.arch)
   if rows.generation.cdna or rows.generation.wave != 32: return function
   for block in function.blocks:

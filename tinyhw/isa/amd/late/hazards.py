@@ -290,6 +290,6 @@ MOST_NOPS = 16           # states of one s_nop
 VECTOR_RESULTS = 0x0f9f  # operand of s_waitcnt_depctr: wait until va_vdst is 0
 
 def avoid_hazards(function: Function, target: Target) -> Function:
-  """Insert the cures of hazards into the function."""
+  """Insert wait states and other cures of hazards between two instructions."""
   Recognizer(function, table(target.table.generation.arch)).run()
   return function

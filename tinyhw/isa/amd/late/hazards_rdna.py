@@ -160,7 +160,7 @@ def meet(known: ExecWrites | None, state: ExecWrites) -> ExecWrites | None:
   return both if both != known else None
 
 def avoid_chains(function: Function, target: Target) -> Function:
-  """Avoid the hazards of three instructions in the function."""
+  """Insert waits for the hazards of three instructions, on RDNA."""
   rows = table(target.table.generation.arch)
   generation = rows.generation
   if generation.family == "rdna4": wait_for_scalars(function, rows, RDNA4)

@@ -157,6 +157,6 @@ class Waiter:
 UNORDERED = frozenset({"smem", "message"})
 
 def add_waits(function: Function, target: Target) -> Function:
-  """Insert waits into the function."""
+  """Insert waits (s_waitcnt) for results in flight."""
   Waiter(function, table(target.table.generation.arch)).run()
   return function

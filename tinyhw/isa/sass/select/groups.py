@@ -117,7 +117,7 @@ def commit(insts: list[MInst]) -> None:
       last = None
 
 def order_groups(function: Function, target: Target) -> Function:
-  """Return the function with its products in groups, and with waits for them."""
+  """Put asynchronous products (HGMMA) into groups, and insert the waits for them."""
   if any(is_product(inst) for block in function.blocks for inst in block.insts):
     groups = Groups(function, target.name)
     rewrite(function.blocks, State(), groups.walk, meet)
