@@ -17,8 +17,9 @@ import hypothesis
 import pytest
 
 import tinyhw.emulator as emulator
-from test import scope, suite
+from test import suite
 from test.helpers import ENGINES, keeps_host_memory, on
+from test.house import scope
 from tinyhw.config import CACHEDIR, CHECK, DEV, EMULATE
 
 # A shell lets what it starts in the background ignore Ctrl-C, and so would all that starts there; tests interrupt

@@ -1,7 +1,7 @@
 """Run every check of the project, on a machine that has only Python and a way to a package registry.
 
   python3 test/run.py [arguments for pytest]
-  python3 test/run.py --changed | --layer codegen --fast     # the tests of a change, or of a layer (test/scope.py)
+  python3 test/run.py --changed | --layer codegen --fast     # the tests of a change, or of a layer: house/scope.py
 
 pytest runs in a process for each of up to 8 cores, a file's tests in one of them; `-n 0` behind the command: in one
 process.

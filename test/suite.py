@@ -37,15 +37,16 @@ PATIENCE = "200000"  # milliseconds for a submission, of which virtual cards get
                      # have other work, too
 CARDS = 6   # tests of tensors on several devices name the first one, and those with the numbers 1, 3, 4 and 5
 
-AREA = ("test_*.py", "methods/**/test_*.py", "engine/**/test_*.py", "capture/test_*.py", "nn/test_*.py")
+AREA = ("test_*.py", "methods/**/test_*.py", "engine/**/test_*.py", "capture/test_*.py", "nn/test_*.py",
+        "house/test_*.py", "numerics/test_*.py", "pages/test_*.py", "whole/test_*.py")
 OUT = {file: reason for reason, files in {
-  "computes no tensor": """test_api test_arithmetic test_config test_device_interface test_dtype test_errors
-    test_generated_code test_glossary test_helpers test_init test_layers test_main test_picture test_run
-    test_sentences test_setup test_suite test_trace engine/run/test_backends engine/schedule/test_memory
-    engine/run/test_show""",
+  "computes no tensor": """test_arithmetic test_config test_device_interface test_dtype test_errors test_helpers
+    test_init test_main test_trace engine/run/test_backends engine/run/test_show engine/schedule/test_memory
+    house/test_generated_code house/test_layers house/test_picture house/test_run house/test_setup house/test_suite
+    pages/test_glossary pages/test_sentences whole/test_api""",
   "is about devices themselves; a GPU's driver has test/drivers/amd and test/emulator": "test_device",
-  "trains whole networks, which takes hours on a virtual GPU": "test_programs",
-  "runs programs of its own, which choose their devices": "test_docs test_silicon engine/run/test_compile",
+  "trains whole networks, which takes hours on a virtual GPU": "whole/test_programs",
+  "runs programs of its own, which choose their devices": "pages/test_docs house/test_silicon engine/run/test_compile",
   "is about formats of files, whose bytes are the same on every device; test_tensor_io and test_disk move them there "
   "and back":
     "nn/test_datasets nn/test_npy nn/test_safetensors nn/test_tar_archive nn/test_torch_file nn/test_unpickle "

@@ -1,5 +1,5 @@
 """tinyhw/threads.py, and the contract of docs/guide/threads.md: several threads, and forks. Interrupts are in
-test_interrupts.py.
+whole/test_interrupts.py.
 
 The whole campaign is test/campaigns/threads.py; here a little of it runs, with a seed that changes from day to day.
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import accuracy
-from test.test_numerics import BARS
+from test.numerics.test_page import BARS
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = 1 << 10

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from test.helpers import arrays, check_gradient, same
-from test.test_models import Block
+from test.whole.test_models import Block
 from tinyhw import nn
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError

@@ -1,5 +1,5 @@
-"""How far methods of Tensor are from the truth, in units of the last place (ULP), on a device: what test/numerics.py
-measures and writes down, and tests hold it to.
+"""How far methods of Tensor are from the truth, in units of the last place (ULP), on a device: what
+test/numerics/measure.py measures and writes down, and tests hold it to.
 
 The truth is NumPy's longdouble, which on x86-64 has 11 bits more than a float64 (`EXACT`), by the C library's
 functions. OPERATIONS are the elementwise UOps as methods; METHODS what is made of them. Samples are the same in each

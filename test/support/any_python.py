@@ -1,7 +1,7 @@
 """What works on any Python that has tinyhw, asked of the one that runs this, with nothing but its standard library:
 `python3 any_python.py DEVICE`.
 
-test/test_pythons.py runs it on each Python that it finds. Every module imports, and no warning is given; a first
+test/house/test_pythons.py runs it on each Python that it finds. Every module imports, and no warning is given; a first
 result; the device's selftest; a network that learns, with TinyJit; tensors through pickle; the examples in the
 docstrings of Tensor's methods, as a share of the tests.
 """

@@ -1,6 +1,6 @@
 """Activations against NumPy.
 
-Their gradients and special values are in test_gradients.py and test_numerics_values.py.
+Their gradients and special values are in test/whole/test_gradients.py and test/numerics/test_values.py.
 """
 import math
 

@@ -1,4 +1,4 @@
-"""What the tables of test/edges are made of, and how a result is compared with what they expect.
+"""What the tables of test/whole/edges are made of, and how a result is compared with what they expect.
 
 A table is `EDGES: dict[str, list[Case]]`: by method, cases (code, expected). The code is one expression, after
 statements if need be ("x = Tensor([1, 2]); x[0] = 5; x"). It knows Tensor, dtypes, nn, Variable, math, inf and nan.

@@ -11,7 +11,7 @@ from tinyhw.uop.symbolic.shapetracker import ShapeTracker, View
 from generators.expressions import value_at
 
 def test_two_views() -> None:
-  """Reshape and permute the two views from the walk-through of test/test_older_names.py back."""
+  """Reshape and permute the two views from the walk-through of test/whole/test_older_names.py back."""
   tracker = ShapeTracker.from_shape((10, 10)).permute((1, 0)).reshape((100,))
   assert len(tracker.views) == 2 and tracker.expr_idxs()[1].arg is True
   assert tracker.simplify() is tracker

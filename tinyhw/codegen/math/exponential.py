@@ -3,7 +3,7 @@
 x is a multiple of a power of two's logarithm plus a rest near 0: exp(x) = 2**k * exp(rest). A polynomial gives
 exp(rest). A final fused addition to 1 rounds it once, so that the exponential of 0 is 1. The power of two is applied in
 two exact multiplications. The last one rounds where the result is subnormal, and overflows to infinity. Coefficients:
-test/minimax.py.
+test/numerics/minimax.py.
 """
 from __future__ import annotations
 

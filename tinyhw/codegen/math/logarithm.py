@@ -3,7 +3,7 @@
 x = 2**e * m with m between sqrt(1/2) and sqrt(2), and f = m - 1, which is exact. Then log(x) = e*log(2) + log(1 + f).
 For float32 log(1 + f) is f + f*f*P(f), a polynomial. For float64 it follows from log(1 + f) = 2*atanh(s), s = f/(2 +
 f): f - h + s*(h + R(s*s)), h = f*f/2. Both add f (times 1/log(2), in two parts, for LOG2) last, so that small results
-are accurate. Coefficients: test/minimax.py.
+are accurate. Coefficients: test/numerics/minimax.py.
 """
 from __future__ import annotations
 import math

@@ -6,7 +6,7 @@ relative errors of the result. It is computed as a sum of two floats:
     log2(m) = K*(s + s**3/3 + s**5*(...)), s = (m - 1)/(m + 1), K = 2/log(2)
 
 The first two terms have two floats each. The rest, which is below 2**-12 of them, has one. Coefficients:
-test/minimax.py.
+test/numerics/minimax.py.
 """
 from __future__ import annotations
 import math

@@ -6,7 +6,7 @@ near 0, and never below -1:
     tanh(x) = E/(E + 2) with t = 2x
     erf(x) = -E with t = log(1 - erf(x)), which is nearly a parabola, so that a polynomial gives it
 
-Coefficients: test/minimax.py.
+Coefficients: test/numerics/minimax.py.
 """
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ made of more operations. No rule may reorder float additions in the result: it r
 
 float32 and float64 have their own coefficients. Narrower types are computed in float32 and rounded once. Subnormal
 numbers, signed zeros, infinities and NaN are right in all functions. docs/numerics.md has the error of each one, which
-test/numerics.py measures.
+test/numerics/measure.py measures.
 """
 from __future__ import annotations
 from collections.abc import Callable

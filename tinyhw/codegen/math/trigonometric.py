@@ -7,7 +7,7 @@ idea: Payne and Hanek, Radian reduction for trigonometric functions, 1983.
 The bits are chosen among constants word by word with the bits of e, not loaded. float32 counts turns in int32, which
 drops whole ones by itself. float64 has no integer product and adds exact products of floats. The part within 1/8 turn
 of a quarter is an angle of at most pi/4, for which polynomials give sine and cosine. Below 1/2, |x| is the angle.
-Coefficients: test/minimax.py.
+Coefficients: test/numerics/minimax.py.
 """
 from __future__ import annotations
 

@@ -1,0 +1,36 @@
+"""setup.py: what it declares, without a build: setuptools is replaced by a recorder."""
+import runpy
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+@pytest.fixture
+def declared(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+  found: dict[str, Any] = {}
+  monkeypatch.setitem(sys.modules, "setuptools", SimpleNamespace(setup=found.update))
+  monkeypatch.chdir(ROOT)
+  runpy.run_path(str(ROOT / "setup.py"))
+  return found
+
+def test_needs_nothing_but_python(declared: dict[str, Any]) -> None:
+  assert declared["install_requires"] == [] and declared["python_requires"] == ">=3.10"
+  assert set(declared["extras_require"]) == {"test", "bench", "oracle"}
+
+def folder_of(package: str, declared: dict[str, Any]) -> Path:
+  """setuptools takes a package's folder from the longest name in package_dir that it begins with."""
+  root = max((name for name in declared["package_dir"] if package == name or package.startswith(name + ".")), key=len)
+  return ROOT / declared["package_dir"][root] / Path(*package[len(root):].strip(".").split("."))
+
+def test_every_source_file_is_in_a_package(declared: dict[str, Any]) -> None:
+  folders = {folder_of(package, declared) for package in declared["packages"]}
+  sources = {path.parent for name in ("tinyhw", "drivers", "autogen") for path in (ROOT / name).rglob("*.py")}
+  assert sources <= folders and all(folder.is_dir() for folder in folders), f"without __init__.py: {sources - folders}"
+
+def test_data_files_are_there(declared: dict[str, Any]) -> None:
+  assert all((folder_of(package, declared) / file).exists() for package, files in declared["package_data"].items()
+             for file in files)
