@@ -1,9 +1,9 @@
 """The tables of docs/design/passes.md: the passes of all stages, from the lists in the code.
 
-    python3 test/pass_table.py
+    python3 test/pages/pass_table.py
 
 A row has the name of a pass, the first sentence of its function's docstring, and its file. The passes of a schedule
-come from the docstring of schedule.py. test/test_docs.py compares the page with the tables.
+come from the docstring of schedule.py. test/pages/test_docs.py compares the page with the tables.
 """
 from __future__ import annotations
 import importlib
@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tinyhw.codegen import passes as codegen
 from tinyhw.engine.schedule import schedule as scheduling
