@@ -27,9 +27,8 @@ def test_unknown_names():
 
 # Stands for the times of docs/performance.md, section Startup, since time decides no test: what a module costs hardly
 # varies (0.2 to 1 ms), so a bar is a number of modules, and the ones that cost most (processes, networks, archives,
-# decimal numbers) are named. What is run -> the most modules that
-# may be loaded then: of Python's, beyond os and importlib; of tinyhw, folders without code aside; and names of which
-# none may be, nor any below them.
+# decimal numbers) are named. What is run -> the most modules that may be loaded then: of Python's, beyond os and
+# importlib; of tinyhw, folders without code aside; and names of which none may be, nor any below them.
 COMPUTES = ("tinyhw.codegen", "tinyhw.isa", "tinyhw.machine.ir.inst", "tinyhw.uop.rewrite.match", "tinyhw.drivers",
             "tinyhw.autogen", "ctypes",
             "mmap", "zlib")

@@ -33,20 +33,17 @@ HEAD = """# What numbers come out
 Made by `python3 test/numerics/measure.py`, which measures; `test/numerics/test_page.py` does it again and compares.
 
 Errors are in units of the last place (ULP) of the correct result: 0 is exact, 0.5 is correctly rounded. Each number is
-the largest error over
-samples: {single} of float32, {double} of float64, all numbers of narrower types. Samples cover all exponents and signs, more
-of them around 1, and
-special values: zeros, subnormal numbers, infinities, NaN, the largest numbers, neighbours of 1. A wrong infinity, NaN
-or zero counts as an infinite error.
+the largest error over samples: {single} of float32, {double} of float64, all numbers of narrower types. Samples cover all
+exponents and signs, more of them around 1, and special values: zeros, subnormal numbers, infinities, NaN, the largest
+numbers, neighbours of 1. A wrong infinity, NaN or zero counts as an infinite error.
 
 ## 1. Floating point operations
 
 `CPU` (AVX-512 and AVX2) and `CLANG` give the same bits: transcendental functions are expressions of correctly rounded
 operations (`tinyhw/codegen/math/transcendental.py`), not a library's. `PYTHON` calls Python's `math` and rounds that
-({python} samples). Arguments may be of any
-size: sines of the largest numbers are as exact as those of small ones. Subnormal numbers come in and go out with their
-right values. Infinities, NaN and zeros follow IEEE 754 and C17, annex F. float16, bfloat16 and fp8 are computed in
-float32 and rounded once.
+({python} samples). Arguments may be of any size: sines of the largest numbers are as exact as those of small ones.
+Subnormal numbers come in and go out with their right values. Infinities, NaN and zeros follow IEEE 754 and C17, annex
+F. float16, bfloat16 and fp8 are computed in float32 and rounded once.
 
 Bars: operations of IEEE 754 0.5; of float32 exp2 and log2 1, exp, log, sin, cos 2, tanh and erf 4; of float64 all 2.
 

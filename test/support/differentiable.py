@@ -1,9 +1,8 @@
 """Every differentiable method of Tensor, with inputs at which it is smooth: what test_gradients.py differentiates.
 
 A Case's function takes Tensors; `torch` is the same with PyTorch's names where they differ (None: PyTorch has nothing
-like it). Inputs are shapes of random float64 arrays in [low, high),
-     or arrays. order: how many derivatives are compared with finite differences (1 where the second is zero or not
-continuous).
+like it). Inputs are shapes of random float64 arrays in [low, high), or arrays. order: how many derivatives are compared
+with finite differences (1 where the second is zero or not continuous).
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -330,8 +329,8 @@ def arrays(case: Case) -> list[Any]:
 INF, NAN = float("inf"), float("nan")
 
 class Kink(NamedTuple):
-  """A function where mathematics leaves the gradient open,
-       or formulas have holes: the gradient of its sum that we give. torch None: it differs."""
+  """A function where mathematics leaves the gradient open, or formulas have holes: the gradient of its sum that we
+  give. torch None: it differs."""
   name: str
   f: Function
   at: Any

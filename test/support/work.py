@@ -20,8 +20,7 @@ from tinyhw.uop.program import Program
 
 class Work(NamedTuple):
   """operations: on elements, lane by lane. instructions: steps of Programs, of which each works on all lanes of a
-  vector; an element of a gather by
-  itself. bytes: moved between kernels and memory, if caches are perfect."""
+  vector; an element of a gather by itself. bytes: moved between kernels and memory, if caches are perfect."""
   kernels: float
   bytes: float
   operations: float

@@ -2,8 +2,7 @@
 where it is installed.
 
 In float64, along random directions: (f(x + hv) - f(x - hv)) / 2h is the gradient times v. One device is enough, as a
-gradient is a graph like any
-other: PYTHON, which compiles fastest, or the one that DEV names.
+gradient is a graph like any other: PYTHON, which compiles fastest, or the one that DEV names.
 """
 from __future__ import annotations
 from collections.abc import Iterator

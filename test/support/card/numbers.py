@@ -155,7 +155,9 @@ def failed(notes: Notes) -> list[str]:
 def measure(notes: Notes, device: str) -> None:
   """Bandwidth, reductions, products of 4096^3 and 8192^3, the latter also with each matrix unit alone, what a launch
   costs, alone and as one of 100.
-  device: one of ours, or "torch"."""
+
+  device: one of ours, or "torch".
+  """
   it = Torch(device) if device == "torch" else Ours(device)
   def seconds(function: Callable[..., Any], *arrays: Any, captured: bool = False) -> float:
     made = it.captured(function, *arrays) if captured else it.compiled(function)

@@ -3,6 +3,7 @@ as their oracle.
 
 CISC resembles x86: destructive operands, a shift count in one register, a division in two, flags, a call that destroys
 registers.
+
 LANES resembles a GPU: pairs and quads that must be aligned, two banks of data and one of predicates, predicated writes,
 early writes. The meaning of a row is its `isa` field: a function (machine, values read, integers) -> values written; a
 jump returns whether it is taken.

@@ -21,11 +21,9 @@ KINDS = {"floats": ("float32", "float64", "float16"), "wide": ("float32", "float
 SUMS = {"bool": np.int32, "int8": np.int32, "uint8": np.uint32}   # what narrow types are added up in
 
 class Row(NamedTuple):
-  """A method. array,
-         tensor: what it does. kinds: names in KINDS. axes: least number of axes. result: "same" keeps values (a
-         movement), "exact" is
-  to be equal, "about" may be rounded differently. low, high: of floats that it is given. special: also infinities, NaN
-  and -0.0."""
+  """A method. array, tensor: what it does. kinds: names in KINDS. axes: least number of axes. result: "same" keeps
+  values (a movement), "exact" is to be equal, "about" may be rounded differently. low, high: of floats that it is
+  given. special: also infinities, NaN and -0.0."""
   name: str
   array: Callable[[Any], Any]
   tensor: Callable[[Tensor], Any]

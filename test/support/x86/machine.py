@@ -5,6 +5,7 @@ have.
 from there. Memory is regions with gaps between them, so that touching a byte outside of a buffer is an error, also in a
 lane that a mask should have kept from it. As a device (`open`; X86:0 has AVX2, X86:1 AVX-512) it runs whole tensor
 programs. It knows the instructions that selection emits and refuses others.
+
 Meaning: Intel SDM volume 2. The lanes of a vector instruction are in x86/lanes.py. Not modelled: flags that no kernel
 reads (AF, PF), alignment, exceptions of floats, modes of rounding other than those kernels ask for.
 """
