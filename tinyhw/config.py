@@ -240,8 +240,8 @@ def documentation() -> list[tuple[str, int | str, int | str, str]]:
 # **** the variables ****
 
 DEBUG = ContextVar("DEBUG", 0, "1 devices and why others were refused; 2 a line per kernel; 3 optimisations; 4 "
-                   "pseudo-code; 5 UOps; 6 linear "
-                   "program; 7 annotated machine code")
+                   "the Program as pseudo-code; 5 the optimised kernel; 6 the Program "
+                   "as text; 7 annotated machine code")
 DEV = ContextVar("DEV", "", "the default device: AMD, NV, CPU, CLANG or PYTHON; empty: the one that EMULATE names, "
                  "else the best of the last three "
                  "that opens")
@@ -299,7 +299,8 @@ NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL de
                        "anything")
 
 # how it is checked and seen
-SPEC = ContextVar("SPEC", 0, "1: verify graphs between passes; 2: after each rewrite too")
+SPEC = ContextVar("SPEC", 0, "1: verify each node of graphs and kernels after each pass; 2: also shapes, closed "
+                  "ranges, and that every index is in bounds")
 CHECK = ContextVar("CHECK", 0, "1: re-run allocated machine code symbolically and compare")
 DUMP = ContextVar("DUMP", "", "pass:kernel: print that kernel after that pass, e.g. allocate:r_64_64")
 TRACEMETA = ContextVar("TRACEMETA", 1, "0: do not remember which source line made an operation")

@@ -94,7 +94,7 @@ def suite_on(chip: str) -> str:
 def row(target: Target) -> str:
   good, bad = vectors(target.golden)
   have = {level for level, name in target.files.items() if (TEST / name).exists()}
-  encoded = f"yes, {good} vectors, {bad} refused" if "L0" in have and good else "–"
+  encoded = f"yes, {good} encodings; {bad} invalid ones are rejected" if "L0" in have and good else "–"
   decoded = f"yes, {target.tools}" if {"L0", "L1"} <= have and good else "–"
   emulated, driver = (f"`test/{target.files[level]}`" if level in have else "–" for level in ("L2", "L3"))
   if "L2" in have and target.chip: emulated = suite_on(target.chip) or f"in part: {emulated}"
