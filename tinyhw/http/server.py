@@ -72,7 +72,7 @@ class Request(NamedTuple):
 def parse_head(head: bytes) -> Request:
   """Parse a request without its body, from the bytes up to its first empty line.
 
-  Raises RequestError. It is fatal, since the begin of the next request is unknown.
+  Raises RequestError. It is fatal, since the start of the next request is unknown.
   """
   def refuse(status: int, why: str) -> RequestError: return RequestError(status, why, fatal=True)
   lines = head.decode("latin-1").split("\r\n")

@@ -136,7 +136,7 @@ class SimpleTokenizer:
     return found + self._plain(text[end:])
 
   def _specials(self, text: str) -> Iterator[tuple[int, int]]:
-    """Return the begin and end of special tokens in a text: the longest of those that begin at one place. A regular
+    """Return the start and end of special tokens in a text: the longest of those that begin at one place. A regular
     expression of all of them would take 200 bytes for each of their characters."""
     at = 0
     while (match := self._first.search(text, at)) is not None:

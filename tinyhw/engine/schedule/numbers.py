@@ -7,7 +7,7 @@ numbers only form a family. The first two members are scheduled as they are. Fro
 members differed are variables, bound to this member's values. All these members share one schedule.
 
 The variables hold the bits of the constant, so that results are the same. Numbers that decide what is computed stay
-constants: 0, 1, 2 and -1, which simplify; exponents of powers; infinities, NaN and bools; sizes. The begin of a SHRINK
+constants: 0, 1, 2 and -1, which simplify; exponents of powers; infinities, NaN and bools; sizes. The start of a SHRINK
 and the leading size of a PAD are numbers, too: any int, on one device. A graph that a TinyJit captures keeps all of its
 numbers. Cost: one walk over a graph that has no schedule yet.
 """
@@ -132,7 +132,7 @@ def places_in(order: Sequence[UOp]) -> list[tuple[UOp, int]]:
           and _room(u, axis)]
 
 def _room(u: UOp, axis: int) -> int:
-  """Return the largest begin of a part in a SHRINK or PAD."""
+  """Return the largest start of a part in a SHRINK or PAD."""
   begin, end = u.pairs[axis]
   return int(begin + end if u.op is Ops.PAD else u.src[0].shape[axis] - (end - begin))
 

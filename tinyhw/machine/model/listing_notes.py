@@ -48,7 +48,7 @@ class Notes:
   def __init__(self, isa: Noted, model: Model, traffic: Traffic, function: Function, offsets: Mapping[int, int]):
     self.isa, self.model, self.traffic, self.offsets = isa, model, traffic, offsets
     self.insts = [inst for block in function.blocks for inst in block.insts]
-    # for each instruction, the begin and end of its innermost loop; (0, 0) without one
+    # for each instruction, the start and end of its innermost loop; (0, 0) without one
     self.loop_of: list[tuple[int, int]] = []
     starts = [0]
     for block in function.blocks: starts.append(starts[-1] + len(block.insts))
