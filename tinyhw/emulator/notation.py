@@ -11,12 +11,15 @@ It has Python's syntax:
 - `M0.f32` is operand 0 of a mixed-precision instruction, float16 or float32.
 - `u64(x)` converts a number, and `a if c else b` chooses.
 - Functions are those of FUNCTIONS.
+- Operands are S0, S1 ... and D on AMD's cards. On NVIDIA's they have the rows' names in capitals: A, B, D, the
+  predicates PP and PU, and `W` for a word of constant memory.
 - Names without a type are SCC, VCC (this lane's bit), CARRY (this lane's bit of the mask that is written), PC, EXEC,
   LANE (this lane's number), SIGNED0 and SIGNED1 (are the operands of a dot product signed), and local values.
 
 Integers wrap to their type after each operation, and floats are rounded to theirs. Implicit conversions are these: an
 integer becomes another integer type where it is assigned or converted, a literal takes the type of the other operand,
-and a bool is 0 or 1. Nothing here executes. python/lanes.py translates the tree to Python.
+and a bool is 0 or 1. Nothing here executes: emulator/python translates the tree to Python, emulator/native to machine
+code.
 """
 from __future__ import annotations
 import ast
@@ -121,6 +124,7 @@ saturate_u16 u32 -> u16
 saturate_u8 i32 -> u32
 as_f32 u32 -> f32
 as_f16 u16 -> f16
+as_bf16 u16 -> bf16
 as_f64 u64 -> f64
 raw_f32 f32 -> u32
 raw_f16 f16 -> u32
@@ -134,6 +138,8 @@ f32_to_bf8_random f32 u32 -> u32
 sum_differences u32 u32 -> u32
 mask_to_bits u64 u32 -> u32
 trig_preop f64 u32 -> f64
+rcp_upper u32 -> u32
+rsq_upper u32 -> u32
 """
 FUNCTIONS: dict[str, tuple[tuple[str, ...], str]] = {
   line.split()[0]: (tuple(line.split(" -> ")[0].split()[1:]), line.split(" -> ")[1])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 
 from tinyhw.emulator.amd.execute.state import WaveRegisters, RegisterRows
-from tinyhw.emulator.amd.semantics.numerics import lane_bits
+from tinyhw.emulator.python.numerics import lane_bits
 from tinyhw.emulator.amd.python.lanes import compiled
 from tinyhw.emulator.amd.python.operands import constant_argument
 from tinyhw.emulator.amd.python.shapes import OperandForm, Evaluation, InstructionShape, ResultForm

@@ -11,7 +11,7 @@ from amd.lanes import FLOAT32, FLOAT64, values
 
 from tinyhw.arithmetic import divide, round_float32
 from tinyhw.emulator.amd.semantics.division import DIVISION
-from tinyhw.emulator.amd.semantics.floats import float32_of, float64_of
+from tinyhw.emulator.python.floats import float32_of, float64_of
 from tinyhw.emulator.amd.semantics.numerics import environment
 
 NAMES: dict[str, Any] = environment(False)

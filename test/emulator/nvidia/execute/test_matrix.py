@@ -115,7 +115,7 @@ def test_what_is_refused() -> None:
   given = {k: [0] for k in range(4, 16)}
   with pytest.raises(EmulatorError, match="all 32 must run"):
     after(["HMMA.16816.F32 R16, R4, R8, R12"], registers=given, threads=31)
-  with pytest.raises(UnknownInstruction, match="HMMA.1684/23c has no meaning"):
+  with pytest.raises(UnknownInstruction, match="HMMA.1684/23c is not supported"):
     after(["HMMA.1684.F32.TF32 R16, R4, R8, R12"], registers=given)
   with pytest.raises(EmulatorError, match="IMMA is executed by some lanes only"):
     after(["IMMA.16832.S8.S8 R16, R4.ROW, R8.COL, R12"], registers=given, threads=31)

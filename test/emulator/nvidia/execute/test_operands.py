@@ -60,8 +60,8 @@ def test_results_go_to_lanes_of_a_mask() -> None:
   assert warp.known["R", 9] == 0xf
   assert after(["MOV RZ, 0x5", "MOV R1, RZ"]).registers[1] == [0] * LANES, "what is written to RZ is forgotten"
 
-def test_a_modifier_that_a_meaning_does_not_know_is_refused() -> None:
+def test_a_modifier_that_semantics_do_not_know_is_refused() -> None:
   o = operands("FADD.SAT R0, R1, R2")
-  with pytest.raises(UnknownInstruction, match="FADD/221 with SAT has no meaning here yet"): o.finish()
+  with pytest.raises(UnknownInstruction, match="FADD/221 with SAT is not supported yet"): o.finish()
   assert o.word("sat") == "SAT" and o.word("nothing") == ""
   o.finish()

@@ -42,8 +42,8 @@ def test_votes_and_the_elected() -> None:
 
 def test_special_registers() -> None:
   assert word("S2UR UR0, SR_CTAID.X") == 0
-  with pytest.raises(UnknownInstruction, match="S2UR of SR_LANEID"): word("S2UR UR0, SR_LANEID")
+  with pytest.raises(UnknownInstruction, match="special register SR_LANEID"): word("S2UR UR0, SR_LANEID")
 
 def test_guards_are_refused() -> None:
-  with pytest.raises(UnknownInstruction, match="with the guard UP0 has no meaning here yet: branch around it"):
+  with pytest.raises(UnknownInstruction, match="with the guard UP0 is not supported yet: branch around it"):
     after(["VOTEU.ANY UP0, P0", "@UP0 UMOV UR0, 0x1"], predicates={0: 0})

@@ -210,7 +210,7 @@ RULES = [
    "is not in the first line of a pattern; align tiles to 1024"),
   ([*START, "UMOV UR8, 0x7", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], OutOfBounds, "its 32 bytes end behind it"),
   ([*START, "UMOV UR9, 0x20000", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], UnknownInstruction,
-   "a base offset has no meaning here yet"),
+   "a base offset is not supported yet"),
   ([*START, "UMOV UR9, 0x100000", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], UnknownInstruction, "have no meaning"),
   ([*START, "MOV R24, RZ", ARRIVE, f"{PRODUCT}R24, gsb0"], UninitialisedRead,
    "R25 is added to, and nothing has written it in all lanes"),
@@ -249,7 +249,7 @@ def test_the_four_go_together() -> None:
            f"{PRODUCT}RZ, !UPT, gsb0", DONE]
   with pytest.raises(EmulatorError, match="issues another product than the warps before it"): ran(other)
 
-def test_what_has_no_meaning() -> None:
+def test_what_is_not_supported() -> None:
   with pytest.raises(UnknownInstruction, match="saturates"):
     ran([*START, ARRIVE, "IGMMA.64x16x32.S8.S8.SAT R24, gdesc[UR8], RZ, !UPT, gsb0"])
   with pytest.raises(UnknownInstruction, match="WARPGROUP.WAIT"): ran(["WARPGROUP.WAIT"])
@@ -260,5 +260,5 @@ def test_products_have_no_guards(line: str) -> None:
   no group to wait for."""
   lines = [*START, "ISETP.NE.AND P0, PT, R1, R1, PT", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", DONE]
   lines[lines.index(line)] = f"@P0 {line}"
-  with pytest.raises(UnknownInstruction, match="with a guard has no meaning here yet: branch around it"):
+  with pytest.raises(UnknownInstruction, match="with a guard is not supported yet: branch around it"):
     ran([*lines, "FADD R40, R24, RZ"])

@@ -105,7 +105,7 @@ def test_lanes_without_work_copy_nothing() -> None:
   made.warps[0].predicates[0], made.warps[0].known["P", 0] = 0xffff, (1 << LANES) - 1
   with pytest.raises(UninitialisedRead): made.run()
 
-def test_what_has_no_meaning() -> None:
+def test_what_is_not_supported() -> None:
   with pytest.raises(UnknownInstruction, match="LDGSTS.BYPASS of 4 bytes: it copies 16"):
     block(["LDGSTS.E.BYPASS [R0], [R2.64]"]).run()
   with pytest.raises(UnknownInstruction, match="fills with zeros"): block(["LDGSTS.E.ZFILL [R0], [R2.64], P0"]).run()

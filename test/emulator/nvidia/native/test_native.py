@@ -35,6 +35,9 @@ HSET2.LT.AND R0, R1, R2, PT
 HSET2.NEU.AND R0, R1, R1, PT
 HSET2.GEU.AND R0, -R1, 0.5, 0.25, PT
 HSET2.EQ.AND R0, R1, R2.H0_H0, PT
+HSET2.BF.LT.OR R0, R1, R2, P2
+HSETP2.LT.AND P0, P1, R1, R2, P3
+HSETP2.GTU.OR P0, P1, R1, -R2.H0_H0, PT
 FMNMX R0, |R1|, R2, !PT
 FMNMX.NAN R0, R1, R2, P3
 FMNMX.NAN R0, R1, R2, !PT
@@ -89,8 +92,11 @@ PRMT R0, R1, 0x5410, R3
 PRMT R0, R1, 0x7632, R3
 PRMT R0, R1, 0x8880, R3
 PRMT R0, R1, 0x4, RZ
+PRMT R0, R1, R2, R3
 SGXT R0, R1, 0x8
 SGXT.U32 R0, R1, 0x10
+SGXT R0, R1, R2
+SGXT.U32 R0, R1, R2
 SEL R0, R1, R2, P0
 SEL R0, R1, 0x7, !P0
 VIMNMX R0, R1, R2, PT
@@ -100,6 +106,7 @@ ISETP.LT.AND P0, PT, R1, R2, PT
 ISETP.GE.U32.AND P0, P1, R1, 0x10, P2
 ISETP.NE.OR P0, P1, R1, RZ, !P2
 ISETP.EQ.AND P0, PT, R1, R2, P0
+ISETP.LT.AND P0, P1, R1, R2, !PT
 ISETP.GT.U32.AND.EX P0, PT, R1, R2, PT, P3
 FSETP.GEU.AND P0, PT, R1, R2, PT
 FSETP.LT.AND P0, P1, |R1|, -R2, P2
@@ -111,6 +118,8 @@ DSETP.GT.AND P0, P1, R2, R4, PT
 DSETP.LEU.AND P0, PT, R2, -R4, PT
 F2I.TRUNC.NTZ R0, R1
 F2I.U32.TRUNC.NTZ R0, -R1
+F2I.S8.TRUNC.NTZ R0, R1
+F2I.U16.TRUNC.NTZ R0, R1
 I2F R0, R1
 I2F.U32 R0, R1
 I2F.F64 R0, R2
@@ -119,6 +128,7 @@ F2F.F32.F64 R0, R2
 F2FP.F16.F32.PACK_AB R0, R1, R2
 HADD2.F32 R0, -RZ, R1.H1_H1
 HADD2.F32 R0, -RZ, R1.H0_H0
+HADD2.F32 R0, -R1.H0_H0, |R2|.H1_H1
 MOV R0, R1
 MOV R0, 0x12345678
 MOV R0, UR5
@@ -127,6 +137,13 @@ S2R R0, SR_CTAID.X
 S2R R0, SR_LANEID
 LDC R0, c[0x0][0x8]
 LDC.64 R0, c[0x0][0x10]
+UMOV UR6, UR5
+UIADD3 UR6, -UR4, 0x7, UR5
+ULOP3.LUT UR6, UR4, 0xff, UR5, 0x96, !UPT
+USHF.L.U32 UR6, UR4, 0x3, URZ
+USHF.R.S32.HI UR6, URZ, 0x1f, UR4
+ULEA UR6, UR4, UR5, 0x3
+S2UR UR6, SR_CTAID.X
 ULDC UR6, c[0x0][0x14]
 ULDC.64 UR6, c[0x0][0x18]
 """.strip().splitlines()
@@ -138,7 +155,7 @@ def test_both_agree(line: str) -> None:
   assert found is not None and native(found.shape, False) is not None and native(found.shape, True) is not None
   for seed in range(4):
     for guard in ("", "@P5 ", "@!P6 "):
-      if guard and line.startswith("ULDC"): continue
+      if guard and line.startswith(("U", "S2UR")): continue
       code = scheduled([f"{guard}{line}"])
       assert_same(code, seed, f"{guard}{line}", threads=32 if seed % 2 else 45, constants=CONSTANTS)
 
@@ -151,10 +168,11 @@ def test_results_may_overlap_operands(line: str) -> None:
   """All operands are read before anything is written."""
   for seed in range(6): assert_same(scheduled([line]), seed, line, threads=32 if seed % 2 else 40)
 
-@pytest.mark.parametrize("line", ["MUFU.RCP R0, R1", "F2I.S64.TRUNC R0, R1", "I2F.S64 R0, R2", "PRMT R0, R1, R2, R3",
-                                  "LDC R0, c[0x0][0x40]",
-                                  "LDC R0, c[0x0][R1]", "FADD.SAT R0, R1, R2", "MOV RZ, R1",
-                                  "ISETP.LT.XOR P0, PT, R1, R2, P1"])
+@pytest.mark.parametrize("line", [
+  "MUFU.RCP R0, R1", "F2I.S64.TRUNC R0, R1", "I2F.S64 R0, R2", "LDC.U8 R0, c[0x0][0x8]", "LDC R0, c[0x0][0x40]",
+  "LDC R0, c[0x0][R1]", "FADD.SAT R0, R1, R2", "MOV RZ, R1", "ISETP.LT.XOR P0, PT, R1, R2, P1",
+  "UIADD3 UR6, UP1, UR4, 0x7, UR5", "IMAD.WIDE.U32 R0, P3, R2, R3, -R4", "F2FP.BF16.F32.PACK_AB R0, R1, R2",
+  "HFMA2 R0, R1, R2, R3", "HADD2.BF16_V2 R0, R1, R2"])
 def test_what_stays_python(line: str) -> None:
   found = computation(parse(line, "sm_90")[0], REGISTERS, len(CONSTANTS))
   assert found is None or native(found.shape, False) is None

@@ -95,6 +95,6 @@ def test_what_a_guard_forbids_stays() -> None:
   assert warp.registers[0] == [b if 8 <= k < 24 else a for k, (a, b) in enumerate(zip(A, B))]
   assert warp.registers[2] == [c if 8 <= k < 24 else b for k, (b, c) in enumerate(zip(B, C))]
 
-def test_what_has_no_meaning_yet_is_refused() -> None:
-  with pytest.raises(UnknownInstruction, match="POPC/309 has no meaning here yet"):
+def test_what_is_not_supported_is_refused() -> None:
+  with pytest.raises(UnknownInstruction, match="POPC/309 is not supported yet"):
     after(["POPC R0, R1"], registers={1: A})

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.arithmetic import decode_bfloat16, encode_bfloat16, encode_float16, round_float32
 from tinyhw.dtype import decode_float, dtypes
 from tinyhw.emulator.amd.execute.transfer import row_at
-from tinyhw.emulator.amd.semantics.floats import HALVES, bits_of_float32, bits_of_float64, float32_of, float64_of
+from tinyhw.emulator.python.floats import HALVES, bits_of_float32, bits_of_float64, float32_of, float64_of
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.machine.ir.inst import Reg
 from tinyhw.named_tuple import NamedTuple

@@ -21,7 +21,7 @@ from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.amd.card.registers import APERTURE_BYTES, APERTURES, DispatchRegisters
 from tinyhw.emulator.amd.checks.strict import Strict
 from tinyhw.emulator.amd.execute.lanes import LanePermutation, permutation
-from tinyhw.emulator.amd.semantics.numerics import lane_bits
+from tinyhw.emulator.python.numerics import lane_bits
 from tinyhw.emulator.memory.lds import Access, LocalMemory
 from tinyhw.emulator.memory.memory import WindowedMemory
 from tinyhw.emulator.memory.windows import NOTES, NOWHERE

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tinyhw.arithmetic import decode_bfloat16, encode_bfloat16, encode_float16, round_float32
-from tinyhw.emulator.amd.semantics.floats import HALVES, bits_of_float32, bits_of_float64, float32_of, float64_of
-from tinyhw.emulator.amd.semantics.numerics import max_num, min_num
+from tinyhw.emulator.python.floats import HALVES, bits_of_float32, bits_of_float64, float32_of, float64_of
+from tinyhw.emulator.python.numerics import max_num, min_num
 from tinyhw.isa.amd.table import regs
 from tinyhw.named_tuple import NamedTuple
 

@@ -19,7 +19,7 @@ registers gives this:
           D_f0[l] = (xs0f0 + xs1f0)
       return run
 
-A function of scalars has no lanes and no loop. python/expressions.py has the values, python/operands.py the
+A function of scalars has no lanes and no loop. emulator/python/expressions.py has the values, operands.py the
 reads, and this file the writes and the frame.
 """
 from __future__ import annotations
@@ -29,7 +29,7 @@ from itertools import compress
 from typing import Any
 
 from tinyhw.emulator.amd.semantics import numerics
-from tinyhw.emulator.amd.python.expressions import PythonExpression
+from tinyhw.emulator.python.expressions import PythonExpression
 from tinyhw.emulator.amd.python.operands import VIEW, Operands, plus
 from tinyhw.emulator.amd.python.shapes import Evaluation, InstructionShape, ResultForm
 from tinyhw.emulator.notation import Assignment, ExpressionNode, NotationError, ValueType, parse
@@ -38,7 +38,7 @@ from tinyhw.once import once
 
 class FunctionMaker(NamedTuple):
   """make(*arguments) returns the function for waves. A parameter is the name of an operand. Its argument is a register
-  number, or a constant (python_operands.constant_argument)."""
+  number, or a constant (operands.constant_argument)."""
   make: Callable[..., Callable[[Any], None]]
   parameters: tuple[str, ...]
   text: str

@@ -12,9 +12,9 @@ Constants and register numbers are parameters of the function's maker.
 from __future__ import annotations
 
 from tinyhw.arithmetic import decode_bfloat16
-from tinyhw.emulator.amd.semantics import floats
-from tinyhw.emulator.amd.python.expressions import Expressions, PythonExpression
+from tinyhw.emulator.python.expressions import Expressions, PythonExpression
 from tinyhw.emulator.amd.python.shapes import OperandForm, InstructionShape, ResultForm
+from tinyhw.emulator.python import floats
 from tinyhw.emulator.notation import TYPES, ExpressionNode, ValueType
 from tinyhw.isa.amd.table import regs
 

@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from tinyhw.arithmetic import divide, round_float32
 from tinyhw.config import EMULATE_SEED
-from tinyhw.emulator.amd.semantics.floats import bits_of_float32, bits_of_float64, flush_f32, float32_of, float64_of
+from tinyhw.emulator.amd.semantics.floats import flush_f32
+from tinyhw.emulator.python.floats import bits_of_float32, bits_of_float64, float32_of, float64_of
 
 ONES = 0x7fffff  # a mantissa
 chance = EMULATE_SEED.value  # another number gives another choice of neighbours

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from tinyhw.arithmetic import fused_float32, fused_float64, round_float32
-from tinyhw.emulator.amd.semantics.floats import SMALLEST_F32, SMALLEST_F64, bits_of_float64, scaled, scaled_f32
+from tinyhw.emulator.amd.semantics.floats import SMALLEST_F32, SMALLEST_F64, scaled, scaled_f32
+from tinyhw.emulator.python.floats import bits_of_float64
 
 def _double_of(x: Fraction) -> float:
   """Round x to float64."""

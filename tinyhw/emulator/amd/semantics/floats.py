@@ -1,33 +1,16 @@
-"""Floats and their bits: float16, float32, float64 as Python floats; flushing, scaling, clamping; and a test for double
-rounding."""
+"""Floats in AMD's modes: flushing, scaling, clamping; and a test for double rounding."""
 from __future__ import annotations
 import math
-import struct
 from array import array
 from collections.abc import Callable
 
 from tinyhw.arithmetic import round_float32
 
-_F32, _U32, _F64, _U64 = struct.Struct("<f"), struct.Struct("<I"), struct.Struct("<d"), struct.Struct("<Q")
 SMALLEST_F32, SMALLEST_F16, SMALLEST_F64 = 2.0 ** -126, 2.0 ** -14, 2.0 ** -1022  # normal numbers
-
-# struct gives Any
-def float32_of(bits: int) -> float: return _F32.unpack(_U32.pack(bits))[0]  # type: ignore[no-any-return]
-def bits_of_float32(x: float) -> int:
-  """Return the 32 bits of x, rounded."""
-  try: return _U32.unpack(_F32.pack(x))[0]  # type: ignore[no-any-return]  # struct gives Any
-  except OverflowError: return 0xff800000 if x < 0 else 0x7f800000
-# struct gives Any
-def float64_of(bits: int) -> float: return _F64.unpack(_U64.pack(bits))[0]  # type: ignore[no-any-return]
-# struct gives Any
-def bits_of_float64(x: float) -> int: return _U64.unpack(_F64.pack(x))[0]  # type: ignore[no-any-return]
 
 def flush_f32(x: float) -> float: return math.copysign(0.0, x) if -SMALLEST_F32 < x < SMALLEST_F32 else x
 def flush_f64(x: float) -> float: return math.copysign(0.0, x) if -SMALLEST_F64 < x < SMALLEST_F64 else x
 def flush_f16(x: float) -> float: return math.copysign(0.0, x) if -SMALLEST_F16 < x < SMALLEST_F16 else x
-
-# float16 values by their bits
-HALVES: tuple[float, ...] = struct.unpack("<65536e", b"".join(i.to_bytes(2, "little") for i in range(65536)))
 
 def scaled(rounding: Callable[[float], float]) -> Callable[[float, int], float]:
   def call(x: float, n: int) -> float:

@@ -1,35 +1,26 @@
 """The functions of the notation: AMD's arithmetic on one lane, in Python numbers. No registers, no lanes.
 
-notation.py has their parameters and results, `environment` the Python functions. Floats are Python floats that their
-type can hold. Conversions of floats to integers truncate and saturate, and NaN gives 0. Signalling NaNs are taken as
-quiet ones. Source: ISA guides of RDNA3, RDNA4, CDNA3.
+notation.py has their parameters and results, `environment` the Python functions. The functions that all cards share are
+in emulator/python/numerics.py. Source: ISA guides of RDNA3, RDNA4, CDNA3.
 """
 from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
 
-from tinyhw.arithmetic import (decode_bfloat16, decode_float16, divide, encode_bfloat16, encode_float16, fused_float32,
-                               fused_float64, int_to_float32,
-                               round_bfloat16, round_float16, round_float32, square_root)
+from tinyhw.arithmetic import (
+  divide, encode_float16, fused_float32, round_bfloat16, round_float16, round_float32, square_root)
 from tinyhw.dtype import DType, decode_float, dtypes, encode_float
 from tinyhw.emulator.amd.semantics.approximate import (
   approximate, coarse, cosine, exponential, logarithm, reciprocal, reciprocal_root, sine, trig_preop)
 from tinyhw.emulator.amd.semantics.division import DIVISION
-from tinyhw.emulator.amd.semantics.floats import (HALVES, bits_of_float32, bits_of_float64, clamp_float, doubtful,
-                                                flush_f16, flush_f32, flush_f64,
-                                        float32_of, float64_of, scaled, scaled_f32)
+from tinyhw.emulator.amd.semantics.floats import (
+  clamp_float, doubtful, flush_f16, flush_f32, flush_f64, scaled, scaled_f32)
+from tinyhw.emulator.python import numerics
+from tinyhw.emulator.python.floats import HALVES, bits_of_float32, float32_of
+from tinyhw.emulator.python.numerics import max_num, min_num
 
 # ***** conversions *****
-
-def float_to_integer(x: float, low: int, high: int) -> int:
-  """Truncate x and clamp it to low..high. NaN gives 0."""
-  if x != x: return 0
-  if x <= low: return low
-  return high if x >= high else int(x)
-
-def integer_to_f16(x: int) -> float: return round_float16(float(x))
-def integer_to_f64(x: int) -> float: return float(x)
 
 def f16_rtz(x: float) -> int:
   """Return the bits of x as float16, rounded toward zero. Too large a number becomes the largest one."""
@@ -56,30 +47,6 @@ def _fp8(kind: DType) -> tuple[Callable[[int], float], Callable[[float], int], C
   return values.__getitem__, lambda x: encode_float(x, kind), stochastic
 
 # ***** comparisons and choices *****
-
-def lane_bits(mask: int, lanes: int) -> tuple[bool, ...]:
-  """Return a mask as one boolean for each lane."""
-  return tuple([character == "1" for character in f"{mask & (1 << lanes) - 1:0{lanes}b}"[::-1]])
-
-def least(a: Any, b: Any) -> Any: return a if a < b else b
-def most(a: Any, b: Any) -> Any: return a if a > b else b
-
-def min_num(a: float, b: float) -> float:
-  """Return the smaller number. Of a number and a NaN it is the number. -0 is below +0."""
-  if a != a: return b
-  if b != b: return a
-  if a == b: return a if math.copysign(1.0, a) < 0 else b
-  return a if a < b else b
-
-def max_num(a: float, b: float) -> float:
-  """Return the greater number. Of a number and a NaN it is the number. -0 is below +0."""
-  if a != a: return b
-  if b != b: return a
-  if a == b: return b if math.copysign(1.0, a) < 0 else a
-  return a if a > b else b
-
-def minimum(a: float, b: float) -> float: return math.nan if a != a or b != b else min_num(a, b)
-def maximum(a: float, b: float) -> float: return math.nan if a != a or b != b else max_num(a, b)
 
 def median(a: float, b: float, c: float) -> float:
   """Return the middle number; with a NaN the smallest of the numbers."""
@@ -108,7 +75,6 @@ def class_f64(bits: int, mask: int) -> bool: return _classify(bits, mask, 11, 52
 
 # ***** float arithmetic *****
 
-def trunc(x: float) -> float: return math.copysign(float(int(x)), x) if math.isfinite(x) else x
 def floor(x: float) -> float: return (float(math.floor(x)) if x else x) if math.isfinite(x) else x
 def ceil(x: float) -> float: return (math.copysign(float(math.ceil(x)), x) if x else x) if math.isfinite(x) else x
 def rndne(x: float) -> float: return math.copysign(float(round(x)), x) if math.isfinite(x) else x
@@ -168,20 +134,6 @@ def _halved(rounding: Callable[[float], float]) -> Callable[[Callable[[float], f
   """Make functions of a 16-bit type: computed as doubles, rounded."""
   return lambda function: lambda x: rounding(function(x))
 
-def _fused_half(rounding: Callable[[float], float]) -> Callable[[float, float, float], float]:
-  """Fuse a multiplication and addition of a 16-bit type. The product of two such floats is exact in a double. So is its
-  sum with a third one unless that is far away. Then an odd last bit decides."""
-  return lambda a, b, c: rounding(_sum_to_odd(a * b, c))
-
-def _sum_to_odd(a: float, b: float) -> float:
-  """Return a + b, with the last bit set where it is not exact."""
-  total = a + b
-  if not math.isfinite(total): return total
-  part = total - a
-  error = (a - (total - part)) + (b - part)
-  if error and not bits_of_float64(total) & 1: return math.nextafter(total, math.inf if error > 0 else -math.inf)
-  return total
-
 def _by_type() -> dict[str, Callable[..., Any]]:
   """Return implementations of functions that differ by type: name_type."""
   found: dict[str, Callable[..., Any]] = {}
@@ -189,14 +141,10 @@ def _by_type() -> dict[str, Callable[..., Any]]:
                                                    "f64": float}
   for name, rounded in rounding.items():
     half = name in ("f16", "bf16")
-    fused = fused_float64 if name == "f64" else fused_float32
     exact = _halved(rounded) if half else coarse if name == "f64" else approximate
-    found |= {f"{f.__name__}_{name}": f for f in (min_num, max_num, minimum, maximum, median, trunc, floor, ceil, rndne,
-                                                  frexp_mant, frexp_exp)}
+    found |= {f"{f.__name__}_{name}": f for f in (median, floor, ceil, rndne, frexp_mant, frexp_exp)}
     found |= {
-      f"magnitude_{name}": abs, f"isnan_{name}": math.isnan, f"ldexp_{name}": scaled_f32 if name == "f32"
-      else scaled(rounded),
-      f"fma_{name}": _fused_half(rounded) if half else fused,
+      f"ldexp_{name}": scaled_f32 if name == "f32" else scaled(rounded),
       f"fract_{name}": _fract(math.nextafter(1.0, 0.0) if name == "f64"
                               else 1 - 2.0 ** {"f16": -11, "bf16": -8, "f32": -24}[name], rounded),
       f"rcp_{name}": exact(reciprocal), f"rsq_{name}": exact(reciprocal_root), f"sqrt_{name}": exact(square_root),
@@ -211,8 +159,7 @@ def _by_type() -> dict[str, Callable[..., Any]]:
   for bits in (8, 16, 32, 64):
     for sign in "ui":
       name = f"{sign}{bits}"
-      found |= {f"least_{name}": least, f"most_{name}": most, f"median_{name}": median_integer,
-                f"magnitude_{name}": abs,
+      found |= {f"median_{name}": median_integer,
                 f"leading_zeros_{name}": _leading_zeros(bits), f"trailing_zeros_{name}": trailing_zeros,
                 f"leading_signs_{name}": _leading_signs(bits), f"ones_{name}": ones,
                 f"reversed_{name}": _reversed(bits)}
@@ -228,14 +175,5 @@ def _float_code(fnuz: bool) -> dict[str, Callable[..., Any]]:
 def environment(fnuz: bool) -> dict[str, Any]:
   """Return the names that generated Python functions may use."""
   plain = (class_f16, class_f32, class_f64, perm, f16_rtz, snorm, unorm, saturate_i16, saturate_u16, saturate_u8,
-           sum_differences, mask_to_bits,
-           trig_preop, clamp_float, lane_bits, doubtful, flush_f16, flush_f32, flush_f64, float_to_integer,
-           integer_to_f16, integer_to_f64,
-           float32_of, bits_of_float32, float64_of, bits_of_float64, round_float16, round_bfloat16, round_float32,
-           encode_float16, decode_float16,
-           encode_bfloat16, decode_bfloat16, divide)
-  return {f.__name__: f for f in plain} | _by_type() | _float_code(fnuz) | {
-    "integer_to_f32": int_to_float32, "as_f32": float32_of, "as_f64": float64_of, "as_f16": HALVES.__getitem__,
-    "raw_f32": bits_of_float32,
-    "raw_f16": encode_float16, "raw_bf16": encode_bfloat16, "HALVES": HALVES, "inf": math.inf, "nan": math.nan,
-    "copysign": math.copysign}
+           sum_differences, mask_to_bits, trig_preop, clamp_float, doubtful, flush_f16, flush_f32, flush_f64, divide)
+  return numerics.environment() | {f.__name__: f for f in plain} | _by_type() | _float_code(fnuz)

@@ -1,11 +1,10 @@
-"""Branches, barriers, the end, and special registers."""
+"""Branches, barriers, votes, and the end."""
 from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UnknownInstruction
-from tinyhw.emulator.nvidia.execute.operands import Operands, put
+from tinyhw.emulator.nvidia.execute.operands import Operands
 from tinyhw.emulator.nvidia.execute.state import ALL, LANES, Warp
-from tinyhw.isa.sass.asm.special import names
 from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]
@@ -41,7 +40,7 @@ def barrier(o: Operands) -> Step:
   """BAR.SYNC of all warps of the block."""
   o.word("defer")
   number, threads = o.number("id"), o.number("n")
-  if threads: raise UnknownInstruction("a barrier for some threads of a block has no meaning here yet")
+  if threads: raise UnknownInstruction("a barrier for some threads of a block is not supported yet")
   def run(warp: Warp, mask: int) -> None:
     if number >= warp.launch.barriers:
       raise OutOfBounds(f"barrier {number}: the launch has {warp.launch.barriers}; raise BARRIER_COUNT")
@@ -57,24 +56,12 @@ def vote(o: Operands) -> Step:
   """VOTE: a predicate over all lanes. With ANY, a register gets the lanes whose predicate is true."""
   word, condition, ballot, put_truth = o.word("vote"), o.predicate("pp"), o.sink("d"), o.sink("pu", "p")
   if word != "ANY" and o.values["d"] != regs.RZ:
-    raise UnknownInstruction(f"VOTE.{word} with a register has no meaning here yet")
+    raise UnknownInstruction(f"VOTE.{word} with a register is not supported yet")
   def run(warp: Warp, mask: int) -> None:
     yes = condition(warp) & mask
     put_truth(warp, ALL if VOTES[word](yes, mask) else 0, mask)
     ballot(warp, [yes] * LANES, mask)
   return run
-
-SPECIAL: dict[str, Callable[[Warp], list[int]]] = {
-  "SR_TID.X": lambda warp: [warp.number * LANES + lane for lane in range(LANES)],
-  "SR_CTAID.X": lambda warp: [warp.block] * LANES,
-  "SR_LANEID": lambda warp: list(range(LANES)),
-}
-
-def special(o: Operands) -> Step:
-  name = names(o.form.generation).get(o.number("sr"), "")
-  if name not in SPECIAL: raise UnknownInstruction(f"special register {name or o.number('sr')} has no meaning here yet")
-  read, index = SPECIAL[name], o.values["d"].index
-  return lambda warp, mask: put(warp, index, read(warp), mask)
 
 def ordered(o: Operands) -> Step:
   """MEMBAR of a block. A warp's accesses to the block's memory are in order here.
@@ -82,11 +69,11 @@ def ordered(o: Operands) -> Step:
   Raises UnknownInstruction for wider ones.
   """
   o.word("order")
-  if o.word("mem") != "CTA": raise UnknownInstruction(f"MEMBAR of {o.word('mem')} has no meaning here yet")
+  if o.word("mem") != "CTA": raise UnknownInstruction(f"MEMBAR of {o.word('mem')} is not supported yet")
   return lambda warp, mask: None
 
 SEMANTICS: dict[str, Callable[[Operands], Step]] = {
-  "BRA": branch, "BSSY": meeting, "BSYNC": meet, "EXIT": leave, "BAR": barrier, "S2R": special, "VOTE": vote,
+  "BRA": branch, "BSSY": meeting, "BSYNC": meet, "EXIT": leave, "BAR": barrier, "VOTE": vote,
   "MEMBAR": ordered,
   "NOP": lambda o: lambda warp, mask: None,
 }

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from tinyhw.emulator.errors import MissingHazard, OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.execute import control, matrix, shuffle, uniform, warpgroup
 from tinyhw.emulator.nvidia.execute.operands import Operands
-from tinyhw.emulator.nvidia.semantics import (
-  floats as semantics_float, half as semantics_half, integer as semantics_integer)
-from tinyhw.emulator.nvidia.semantics.integer import Step
 from tinyhw.emulator.nvidia.memory import copies, fragments, mbarrier, tensor_copies, transfer
+from tinyhw.emulator.nvidia.python import Step, step
+from tinyhw.emulator.nvidia.semantics.table import semantics_of
 from tinyhw.errors import DecodeError
 from tinyhw.isa.sass.asm.decode import decode
 from tinyhw.isa.sass.asm.encode import BYTES
@@ -28,12 +27,10 @@ from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.native.translate import Translation
 
-SEMANTICS = {**semantics_integer.SEMANTICS, **semantics_float.SEMANTICS, **semantics_half.SEMANTICS,
-             **transfer.SEMANTICS,
-            **control.SEMANTICS,
-            **shuffle.SEMANTICS, **matrix.SEMANTICS, **fragments.SEMANTICS, **copies.SEMANTICS, **uniform.SEMANTICS,
-            **warpgroup.SEMANTICS,
-            **mbarrier.SEMANTICS, **tensor_copies.SEMANTICS}
+# instructions that do more than compute; semantics/table.py has all others
+FUNCTIONS: dict[str, Callable[[Operands], Step]] = {
+  **transfer.SEMANTICS, **control.SEMANTICS, **shuffle.SEMANTICS, **matrix.SEMANTICS, **fragments.SEMANTICS,
+  **copies.SEMANTICS, **uniform.SEMANTICS, **warpgroup.SEMANTICS, **mbarrier.SEMANTICS, **tensor_copies.SEMANTICS}
 # pipes, and names, of instructions that may jump, end lanes, or make warps wait
 ENDS = frozenset({"branch", "sync", "SYNCS.PHASECHK"})
 
@@ -54,14 +51,15 @@ def made_ready(code: bytes, arch: str, address: int) -> DecodedInstruction:
   try: inst, control_word = decode(code, 0, arch)
   except DecodeError as e: raise UnknownInstruction(str(e)) from None
   o = Operands(inst, control_word)
-  semantics = SEMANTICS.get(inst.row.name)
-  if semantics is None: raise UnknownInstruction(f"{o.form.key} has no meaning here yet")
   check_reuse(inst, control_word)
-  run = semantics(o)
+  semantics, function = semantics_of(o), FUNCTIONS.get(inst.row.name)
+  if semantics: run = step(o, semantics)
+  elif function is not None: run = function(o)
+  else: raise UnknownInstruction(f"{o.form.key} is not supported yet")
   o.finish()
   guard = o.values["guard"]
   if guard.cls.bank is regs.UNIFORM_PREDICATE and guard is not regs.UPT:
-    raise UnknownInstruction(f"{o.form.key} with the guard {guard} has no meaning here yet: branch around it")
+    raise UnknownInstruction(f"{o.form.key} with the guard {guard} is not supported yet: branch around it")
   text = f"{control_word} {show(inst, control_word, address)}"
   return DecodedInstruction(inst, control_word, uses_of(inst), guard.index, bool(o.values["guard_not"]),
                  bool({inst.row.pipe, inst.row.name} & ENDS), run, text)

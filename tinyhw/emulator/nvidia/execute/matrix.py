@@ -21,7 +21,8 @@ from tinyhw.dtype import dtypes
 from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
 from tinyhw.emulator.nvidia.execute.operands import Operands, put
 from tinyhw.emulator.nvidia.execute.state import ALL, LANES, ZEROS, Warp
-from tinyhw.emulator.nvidia.semantics.numbers import WORD, float_of, floats_of, signed, words_of
+from tinyhw.emulator.nvidia.semantics.numbers import WORD, floats_of, signed, words_of
+from tinyhw.emulator.python.floats import float32_of
 from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]
@@ -94,14 +95,14 @@ def multiply(o: Operands, each: int, decodes: tuple[Decode, Decode], numbers: Ca
 FP8: dict[str, Decode] = {name: tuple(CODED[dtype][0](code) for code in range(256)).__getitem__
                           for name, dtype in zip(("E4M3", "E5M2"), dtypes.fp8_ocp)}
 
-def decode_tf32(word: int) -> float: return float_of(word & TF32_MASK)
+def decode_tf32(word: int) -> float: return float32_of(word & TF32_MASK)
 
 def hmma(o: Operands) -> Step:
   decode = decode_bfloat16 if o.word("mmabf") == "BF16" else decode_float16
   return multiply(o, 2, (decode, decode), floats_of, total, words_of)
 
 def imma(o: Operands) -> Step:
-  if o.word("mmasat"): raise UnknownInstruction("IMMA that saturates has no meaning here yet")
+  if o.word("mmasat"): raise UnknownInstruction("IMMA that saturates is not supported yet")
   decodes = [(lambda x: signed(x, 8)) if o.word(name) == "S8" else int for name in ("itype_a", "itype_b")]
   return multiply(o, 4, (decodes[0], decodes[1]), list, whole_total, list)
 

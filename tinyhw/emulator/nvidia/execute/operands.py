@@ -11,7 +11,8 @@ from typing import Any
 
 from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.semantics.numbers import (
-  LONG, WORD, double_of, doubles_of, float_of, floats_of, halves_of, longs_of, longs_of_doubles, signed, words_of)
+  LONG, WORD, doubles_of, floats_of, halves_of, longs_of, longs_of_doubles, signed, words_of)
+from tinyhw.emulator.python.floats import float32_of, float64_of
 from tinyhw.emulator.nvidia.execute.state import ALL, LANES, ZEROS, Warp
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.control import USUAL, Control
@@ -30,6 +31,12 @@ class Operands:
     self.form: Form = inst.row.isa
     self.values = dict(zip(self.form.index, inst.operands))
     self.asked: set[str] = {"guard", "guard_not"}
+
+  def named(self, name: str) -> str:
+    """Return the operand that a name of the notation stands for: A is a, or ua in a uniform instruction, and PP is pp,
+    or qp there. "" if there is none."""
+    name = name.lower()
+    return next((found for found in (name, f"u{name}", f"q{name[1:]}") if found in self.form.index), "")
 
   # ***** modifiers *****
 
@@ -60,19 +67,19 @@ class Operands:
       if spec.kind not in ("enum", "flag") or spec.name in self.asked or self.values[spec.name] == spec.implied:
         continue
       said = spec.enumeration.words[self.values[spec.name]] if spec.enumeration is not None else spec.name
-      raise UnknownInstruction(f"{self.form.key} with {said} has no meaning here yet")
+      raise UnknownInstruction(f"{self.form.key} with {said} is not supported yet")
 
   # ***** sources *****
 
-  def source(self, name: str, kind: str = "u", inverse: bool = False) -> Source:
-    """Return a source in all lanes. inverse: its sign means that bits are inverted."""
+  def source(self, name: str, kind: str = "u") -> Source:
+    """Return a source in all lanes, with its sign."""
     negative, absolute = self.flag(f"{name}_neg"), self.flag(f"{name}_abs")
     read = self.raw(name, kind)
     if absolute: read = over(read, abs)
     if not negative: return read
     if kind in ("f", "d"): return over(read, lambda x: -x)
     assert kind == "u", f"{self.form.key}: {name} of kind {kind} has a sign"
-    return over(read, (lambda x: x ^ WORD) if inverse else lambda x: -x & WORD)
+    return over(read, lambda x: -x & WORD)
 
   def raw(self, name: str, kind: str) -> Source:
     """Return a source without its signs."""
@@ -93,14 +100,16 @@ class Operands:
     if kind == "s": return lambda warp: [signed(x) for x in warp.registers[index]]
     return lambda warp: warp.registers[index]
 
+  def mask(self, name: str) -> Callable[[Warp], int]:
+    """Return a predicate as a mask of lanes, not inverted."""
+    index = self.values[name].index
+    if self.values[name].cls.bank is regs.UNIFORM_PREDICATE: return lambda warp: warp.uniform_predicates[index]
+    return lambda warp: warp.predicates[index]
+
   def predicate(self, name: str) -> Source:
     """Return a predicate as a mask of lanes."""
-    index, inverted = self.values[name].index, self.flag(f"{name}_not")
-    uniform_bank = self.values[name].cls.bank is regs.UNIFORM_PREDICATE
-    def read(warp: Warp) -> int:
-      mask: int = (warp.uniform_predicates if uniform_bank else warp.predicates)[index]
-      return ~mask & ALL if inverted else mask
-    return read
+    read = self.mask(name)
+    return (lambda warp: ~read(warp) & ALL) if self.flag(f"{name}_not") else read
 
   # ***** results *****
 
@@ -135,6 +144,15 @@ def put_predicate(warp: Warp, index: int, result: int, mask: int) -> None:
   warp.predicates[index] = warp.predicates[index] & ~mask | result & mask
   warp.known["P", index] = warp.known.get(("P", index), 0) | mask
 
+def put_uniform(warp: Warp, index: int, number: int, words: int = 1) -> None:
+  """Write words of a number to uniform registers. URZ discards them."""
+  if index == regs.ZERO: return
+  for k in range(words): warp.uniform[index + k], warp.known["UR", index + k] = number >> 32 * k & WORD, ALL
+
+def put_uniform_predicate(warp: Warp, index: int, truth: bool) -> None:
+  """Write a uniform predicate. UPT discards it."""
+  if index != regs.TRUE: warp.uniform_predicates[index], warp.known["UP", index] = ALL * truth, ALL
+
 def over(read: Source, function: Callable[[Any], Any]) -> Source: return lambda warp: [function(x) for x in read(warp)]
 
 def uniform(index: int, kind: str) -> Source:
@@ -142,8 +160,8 @@ def uniform(index: int, kind: str) -> Source:
   def word(warp: Warp) -> int: return 0 if index == regs.ZERO else warp.uniform[index]
   def pair(warp: Warp) -> int: return 0 if index == regs.ZERO else warp.uniform[index] | warp.uniform[index + 1] << 32
   convert: dict[str, Callable[[Warp], Any]] = {
-    "u": word, "s": lambda warp: signed(word(warp)), "f": lambda warp: float_of(word(warp)), "q": pair,
-    "d": lambda warp: double_of(pair(warp))}
+    "u": word, "s": lambda warp: signed(word(warp)), "f": lambda warp: float32_of(word(warp)), "q": pair,
+    "sq": lambda warp: signed(pair(warp), 64), "d": lambda warp: float64_of(pair(warp))}
   return lambda warp: [convert[kind](warp)] * LANES
 
 def constants(warp: Warp, bank: int, address: int, size: int) -> bytes:
@@ -159,14 +177,14 @@ def in_bank(bank: int, offset: int, kind: str) -> Source:
   """Return a word of a constant bank, or two of them, in all lanes."""
   size = 8 if kind in ("q", "sq", "d") else 4
   convert: dict[str, Callable[[int], Any]] = {
-    "u": int, "q": int, "s": signed, "sq": lambda x: signed(x, 64), "f": float_of, "d": double_of}
+    "u": int, "q": int, "s": signed, "sq": lambda x: signed(x, 64), "f": float32_of, "d": float64_of}
   as_number = convert[kind]
   return lambda warp: [as_number(int.from_bytes(constants(warp, bank, offset, size), "little"))] * LANES
 
 def constant(value: int, kind: str, field: str) -> Source:
   """Return an immediate in all lanes."""
-  if kind == "f": found: Any = float_of(value)
-  elif kind == "d": found = double_of(value << 32)
+  if kind == "f": found: Any = float32_of(value)
+  elif kind == "d": found = float64_of(value << 32)
   elif kind == "s": found = signed(value & WORD)
   else: found = value & WORD
   same = [found] * LANES if found or kind != "u" else ZEROS

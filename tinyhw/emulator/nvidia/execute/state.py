@@ -158,6 +158,10 @@ class Warp:
     mask: int = self.predicates[guard]
     return self.active & (~mask if inverted else mask)
 
+def mask_of(truths: list[bool]) -> int:
+  """Return booleans of lanes as a mask."""
+  return sum(1 << lane for lane, truth in enumerate(truths) if truth)
+
 def lanes_of(mask: int) -> list[int]:
   """Return the lanes of a mask, lowest first."""
   return [lane for lane in range(LANES) if mask >> lane & 1]

@@ -180,7 +180,7 @@ def kind_of(o: Operands) -> ProductTypes:
   """Return the types of an instruction. Raises UnknownInstruction."""
   name = o.inst.row.name
   if name == "IGMMA":
-    if o.word("sat"): raise UnknownInstruction("IGMMA that saturates has no meaning here yet")
+    if o.word("sat"): raise UnknownInstruction("IGMMA that saturates is not supported yet")
     decodes = [(lambda x: signed(x, 8)) if o.word(word) == "S8" else int for word in ("itype_a", "itype_b")]
     return ProductTypes(1, decodes[0], decodes[1], 1, list, list, whole_total)
   if name in ("QGMMA", "QGMMA.R"):
@@ -196,7 +196,7 @@ def kind_of(o: Operands) -> ProductTypes:
 def check_always(o: Operands) -> None:
   """Raise UnknownInstruction for a guard: the checks of warps assume that all lanes execute it."""
   if o.values["guard"] is not regs.PT or o.values["guard_not"]:
-    raise UnknownInstruction(f"{o.form.mnemonic} with a guard has no meaning here yet: branch around it")
+    raise UnknownInstruction(f"{o.form.mnemonic} with a guard is not supported yet: branch around it")
 
 def multiply(o: Operands) -> Step:
   """Compute d = a * b + d, or without d where the uniform predicate is false."""
@@ -235,7 +235,7 @@ def group_of(warp: Warp, what: str) -> Warpgroup:
 def arrive(o: Operands) -> Step:
   """WARPGROUP.ARRIVE: products.py has its effect."""
   check_always(o)
-  if o.word("wgwait") != "ARRIVE": raise UnknownInstruction("WARPGROUP.WAIT has no meaning here yet")
+  if o.word("wgwait") != "ARRIVE": raise UnknownInstruction("WARPGROUP.WAIT is not supported yet")
   return lambda warp, mask: None
 
 def wait(o: Operands) -> Step:

@@ -66,7 +66,7 @@ def started(o: Operands, place: Source) -> Step:
     raise UnknownInstruction(f"LDGSTS.BYPASS of {size} bytes: it copies {BYPASS} (cp.async.cg)")
   o.word("ltcs")  # use of the second cache
   hints(o)
-  if o.word("zfill"): raise UnknownInstruction("LDGSTS that fills with zeros has no meaning here yet")
+  if o.word("zfill"): raise UnknownInstruction("LDGSTS that fills with zeros is not supported yet")
   goal, near = o.raw("d", "u"), o.number("s")
   condition = o.predicate("pp")
   def run(warp: Warp, mask: int) -> None:
@@ -91,7 +91,7 @@ def commit(o: Operands) -> Step:
 def wait(o: Operands) -> Step:
   """DEPBAR.LE: finish the copies of older groups."""
   board, left = o.number("board"), o.number("n")
-  if o.number("boards"): raise UnknownInstruction("DEPBAR for several scoreboards has no meaning here yet")
+  if o.number("boards"): raise UnknownInstruction("DEPBAR for several scoreboards is not supported yet")
   def run(warp: Warp, mask: int) -> None:
     for copy in warp.copies.finish(board, left): warp.shared.finish(warp.number, copy.address, copy.data)
   return run

@@ -39,7 +39,7 @@ def descriptor(word: int) -> Descriptor:
   if word & RESERVED:
     raise UnknownInstruction(f"matrix descriptor {word:#x}: bits {word & RESERVED:#x} have no meaning")
   if word >> 49 & 7:
-    raise UnknownInstruction(f"matrix descriptor {word:#x}: a base offset has no meaning here yet; begin at a whole "
+    raise UnknownInstruction(f"matrix descriptor {word:#x}: a base offset is not supported yet; begin at a whole "
                              f"pattern")
   address, leading, stride = ((word >> at & FIELD) * PIECE for at in (0, 16, 32))
   line = LINE_BYTES[word >> 62]

@@ -17,7 +17,7 @@ ROWS, BYTES = 8, 16
 
 def load_blocks(o: Operands) -> Step:
   tile, count = o.word("tile"), int(o.word("count") or 1)
-  if tile not in ("M88", "MT88"): raise UnknownInstruction(f"LDSM of {tile} has no meaning here yet")
+  if tile not in ("M88", "MT88"): raise UnknownInstruction(f"LDSM of {tile} is not supported yet")
   address, index = sum_of(o, False), o.values["d"].index
   def run(warp: Warp, mask: int) -> None:
     if mask != ALL: raise EmulatorError("LDSM is executed by some lanes only; all 32 must run")

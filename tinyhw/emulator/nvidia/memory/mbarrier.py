@@ -104,7 +104,7 @@ def place(o: Operands) -> Source:
 
 def initialise(o: Operands) -> Step:
   """SYNCS.EXCH.64, of the word of a barrier with `count` missing arrivals."""
-  if o.values["ud"] is not regs.URZ: raise UnknownInstruction("SYNCS.EXCH with a result has no meaning here yet")
+  if o.values["ud"] is not regs.URZ: raise UnknownInstruction("SYNCS.EXCH with a result is not supported yet")
   base, offset, source = o.raw("ua", "u"), o.number("o"), o.raw("ub", "q")
   def run(warp: Warp, mask: int) -> None:
     address, word, shared = checked(base(warp)[0] + offset & WORD), source(warp)[0], shared_of(warp)
@@ -127,7 +127,7 @@ def arrive(o: Operands) -> Step:
   """SYNCS.ARRIVE, of every lane. d: the upper word of the barrier before."""
   kind, red = o.word("arrive"), o.word("red")
   if kind not in ARRIVALS or red == "TMASK":
-    raise UnknownInstruction(f"SYNCS.ARRIVE.{red}.{kind} has no meaning here yet")
+    raise UnknownInstruction(f"SYNCS.ARRIVE.{red}.{kind} is not supported yet")
   semantics, address, source, index = ARRIVALS[kind], place(o), o.raw("b", "u"), o.values["d"].index
   def run(warp: Warp, mask: int) -> None:
     shared, places, values, words = shared_of(warp), address(warp), source(warp), list(ZEROS)

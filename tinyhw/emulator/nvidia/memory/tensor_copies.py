@@ -57,10 +57,10 @@ def tensor_map(data: bytes) -> TensorMap:
   high, dims = int.from_bytes(data[28:30], "little"), struct.unpack_from("<5I", data, 32)
   steps, box = int.from_bytes(data[52:55], "little"), data[55:60]
   rank, kind, line = (flags >> 4 & 7) + 1, flags >> 7 & 15, LINE_BYTES[flags >> 13 & 3]
-  if flags & ~FLAGS or rank > RANKS: raise wrong(f"flags {flags:#x} have no meaning here yet")
+  if flags & ~FLAGS or rank > RANKS: raise wrong(f"flags {flags:#x} are not supported yet")
   if kind >= len(SIZES): raise wrong(f"there is no type {kind}")
-  if flags >> 11 & 3: raise wrong("interleaved tensors have no meaning here yet")
-  if steps & (1 << 3 * rank) - 1: raise wrong("steps between elements have no meaning here yet")
+  if flags >> 11 & 3: raise wrong("interleaved tensors are not supported yet")
+  if steps & (1 << 3 * rank) - 1: raise wrong("steps between elements are not supported yet")
   if address % PIECE: raise wrong(f"the tensor begins at {address:#x}, which is no multiple of {PIECE}")
   strides = [((high >> 4 * k & 15) << 32 | words[k]) * PIECE for k in range(rank - 1)]
   made = TensorMap(address, SIZES[kind], line, tuple(n + 1 for n in dims[:rank]), (SIZES[kind], *strides),
@@ -135,7 +135,7 @@ def forget(o: Operands) -> Step:
   """UTMACCTL.IV: the unit reads a map anew. PF, which prefetches it, changes nothing here."""
   map_at = o.raw("ua", "q")
   if o.word("utmacctl") not in ("IV", "PF"):
-    raise UnknownInstruction(f"UTMACCTL.{o.word('utmacctl')} has no meaning here yet")
+    raise UnknownInstruction(f"UTMACCTL.{o.word('utmacctl')} is not supported yet")
   def run(warp: Warp, mask: int) -> None:
     tensor_map(warp.memory.load(aligned("a tensor map at", map_at(warp)[0], MAP_ALIGN), MAP_BYTES))
   return run

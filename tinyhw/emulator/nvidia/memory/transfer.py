@@ -66,7 +66,7 @@ def aligned(addresses: list[int], size: int) -> list[int]:
 def sum_of(o: Operands, wide: bool) -> Source:
   """Return the register of an address, plus the constant."""
   kind, ones = ("q", LONG) if wide else ("u", WORD)
-  if o.has("index") and o.word("index"): raise UnknownInstruction("a scaled address has no meaning here yet")
+  if o.has("index") and o.word("index"): raise UnknownInstruction("a scaled address is not supported yet")
   read, offset = o.raw("a", kind), o.number("o")
   return lambda warp: [x + offset & ones for x in read(warp)]
 
@@ -151,6 +151,7 @@ def local_store(o: Operands) -> Step:
 # ***** constant memory *****
 
 def constant_load(o: Operands) -> Step:
+  """LDC with a register in its address. semantics/integer.py has the one without."""
   size, is_signed = SIZES[o.word("csize")]
   bank, offset, read, index = o.number("bank"), o.number("w"), o.raw("a", "u"), o.values["d"].index
   def run(warp: Warp, mask: int) -> None:
@@ -164,20 +165,8 @@ def constant_load(o: Operands) -> Step:
       put(warp, index + k, words, mask)
   return run
 
-def uniform_constant_load(o: Operands) -> Step:
-  size, _ = SIZES[o.word("csize")]
-  bank, offset, index = o.number("bank"), o.number("w"), o.values["ud"].index
-  if size < 4: raise UnknownInstruction("ULDC of narrow elements has no meaning here yet")
-  def run(warp: Warp, mask: int) -> None:
-    data = constants(warp, bank, offset, size)
-    for k in range(size // 4):
-      warp.uniform[index + k] = int.from_bytes(data[4 * k:4 * k + 4], "little")
-      warp.known["UR", index + k] = (1 << LANES) - 1
-  return run
-
 SEMANTICS: dict[str, Callable[[Operands], Step]] = {
   "LDG": global_load, "LDG.plain": global_load, "STG": global_store, "STG.plain": global_store,
   "LDG.U": based_load, "STG.U": based_store,
   "LDS": shared_load, "STS": shared_store, "LDL": local_load, "STL": local_store, "LDC": constant_load,
-  "ULDC": uniform_constant_load,
 }

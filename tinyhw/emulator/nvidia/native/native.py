@@ -1,8 +1,7 @@
 """Instructions that compute as machine code of the host, from semantics/table.py: functions for records, and the words
 of the records.
 
-Instructions without a row there stay in Python. So do modifiers that it does not know, and functions that
-native/expressions.py lacks.
+Instructions without semantics there stay in Python. So do those with functions that native/expressions.py lacks.
 """
 from __future__ import annotations
 
@@ -14,25 +13,23 @@ from tinyhw.emulator.notation import Assignment, ExpressionNode, ValueType, node
 from tinyhw.emulator.nvidia.execute.operands import Operands
 from tinyhw.emulator.nvidia.execute.state import (
   BLOCK, FIRST, GUARDED, LANES, P_AT, UP_AT, UR_AT, constants_word, row_word)
-from tinyhw.emulator.nvidia.semantics.table import SEMANTICS
+from tinyhw.emulator.nvidia.semantics.table import semantics_of
 from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
-from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 class OperandForm(NamedTuple):
   """How an operand is read. kind: "v" rows, "s" words of the state, "m" a mask of lanes, "k" a constant, "z" zero.
 
-  upper: a constant is the upper word of a float64. shift: of a half of a word.
+  upper: a constant is the upper word of a float64.
   """
   kind: str
   negate: bool = False
   magnitude: bool = False
   upper: bool = False
-  shift: int = 0
 
 class InstructionShape(NamedTuple):
   """Everything that a function depends on. targets: operands, and "v", "s" or "m". lanes: 0 for instructions without
@@ -53,13 +50,11 @@ BUILT_IN = ("LANE",)
 def computation(inst: MInst, registers: int, constants: int) -> Computation | None:
   """Return the computation of an instruction, or None if it stays in Python. registers: of the launch; constants: bytes
   of its constant bank."""
-  semantics = SEMANTICS.get(inst.row.name)
-  if semantics is None: return None
   o = Operands(inst)
   # operands in constant memory, which no compiled kernel has
   if any(name.endswith("_bank") for name in o.values): return None
   try:
-    text = semantics if isinstance(semantics, str) else semantics(o)
+    text = semantics_of(o)
     if not text: return None
     found = Binder(o, text, registers, constants).computation()
     o.finish()
@@ -89,11 +84,9 @@ class Binder:
       self.arguments[name] = STATE_WORDS[name]
       return OperandForm("s")
     if name == "W": return self.constant_bank(kind.bits // 8)
-    value = self.o.values[name.lower()]
-    negate, magnitude = (kind.kind == "f" and self.o.flag(f"{name.lower()}_{sign}") for sign in ("neg", "abs"))
-    form = OperandForm(self.place(name, value, kind.kind == "b"), negate, magnitude)
-    if kind.name == "f16":
-      form = form._replace(shift=16 * (self.o.word(f"half_{name.lower()}") == "H1_H1"))
+    operand = self.o.named(name)
+    negate, magnitude = (kind.kind == "f" and self.o.flag(f"{operand}_{sign}") for sign in ("neg", "abs"))
+    form = OperandForm(self.place(name, self.o.values[operand], kind.kind == "b"), negate, magnitude)
     return form._replace(upper=form.kind == "k" and kind.name == "f64")
 
   def place(self, name: str, value: Reg | int, truth: bool) -> str:
@@ -110,14 +103,17 @@ class Binder:
 
   def constant_bank(self, size: int) -> OperandForm:
     offset = self.o.number("w")
+    if self.o.number("bank") or size < 4: raise Untranslatable
     if offset % size or not 0 <= offset <= self.constants - size: raise Untranslatable
     self.arguments["W"] = constants_word(self.registers) + offset // 4
     return OperandForm("s")
 
   def target(self, assignment: Assignment) -> str:
     """Return the kind of a result, "" for a local value and for one that is discarded."""
-    value = self.o.values.get(assignment.target.lower())
+    value = self.o.values.get(self.o.named(assignment.target))
     if value is None: return ""
+    if value.cls.bank is regs.UNIFORM_PREDICATE and assignment.type.kind == "b" and value is not regs.UPT:
+      raise Untranslatable  # a mask of all lanes, or of none
     kind = self.place(assignment.target, value, assignment.type.kind == "b")
     return "" if kind == "z" or value is regs.PT or value is regs.UPT else kind
 
@@ -159,10 +155,6 @@ class Translator(Lanes):
     if kind.name not in HOST: raise Untranslatable
     host = self.vector(HOST[kind.name])
     if kind.bits == 64: bits = self.pair(self.word(name, form, 0), self.word(name, form, 1)).bitcast(host)
-    elif kind.name == "f16":
-      half = self.word(name, form, 0)
-      if form.shift: half = half.alu(Ops.SHR, self.constant(dtypes.uint32, form.shift))
-      bits = self.half_of(half.alu(Ops.AND, self.constant(dtypes.uint32, 0xffff)))
     elif kind.bits == 32: bits = self.word(name, form, 0).bitcast(host)
     else: raise Untranslatable
     return self.signed(bits, form.negate, form.magnitude, kind)

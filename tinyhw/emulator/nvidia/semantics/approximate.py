@@ -14,7 +14,8 @@ from collections.abc import Callable
 
 from tinyhw.arithmetic import divide, exp2, fused_float32, log2, round_float32
 from tinyhw.config import EMULATE_SEED
-from tinyhw.emulator.nvidia.semantics.numbers import WORD, double_of, float_of, long_of_double, word_of
+from tinyhw.emulator.nvidia.semantics.numbers import WORD
+from tinyhw.emulator.python.floats import bits_of_float32, bits_of_float64, float32_of, float64_of
 
 SMALLEST_FLOAT, SMALLEST_DOUBLE = 2.0 ** -126, 2.0 ** -1022  # normal numbers
 HASH = 2654435761
@@ -47,24 +48,24 @@ def single(exact: Callable[[float], float], bound: Bound,
            fine: Callable[[float, float], bool] = always) -> Callable[[int], int]:
   """Make a function of float32, on bits. bound: its largest error; fine: whether a result is allowed for an operand."""
   def call(word: int) -> int:
-    x = flushed(float_of(word), SMALLEST_FLOAT)
+    x = flushed(float32_of(word), SMALLEST_FLOAT)
     value = exact(x)
     nearest = round_float32(value)
     if nearest == value or nearest != nearest or math.isinf(nearest) or abs(value) < SMALLEST_FLOAT:
-      return word_of(flushed(nearest, SMALLEST_FLOAT))
+      return bits_of_float32(flushed(nearest, SMALLEST_FLOAT))
     side = 1 if (word ^ chance * 0x61c88647) * HASH >> 31 & 1 else -1
     most = bound(x, value)
-    farthest = word_of(round_float32(value + side * most))
-    inward = -side if float_of(farthest) > 0 else side
-    while abs(float_of(farthest) - value) > most or not fine(x, float_of(farthest)): farthest += inward
-    return word_of(flushed(float_of(farthest), SMALLEST_FLOAT))
+    farthest = bits_of_float32(round_float32(value + side * most))
+    inward = -side if float32_of(farthest) > 0 else side
+    while abs(float32_of(farthest) - value) > most or not fine(x, float32_of(farthest)): farthest += inward
+    return bits_of_float32(flushed(float32_of(farthest), SMALLEST_FLOAT))
   return call
 
 def upper(exact: Callable[[float], float]) -> Callable[[int], int]:
   """Make a function of float64, on upper words."""
   def call(word: int) -> int:
-    value = flushed(exact(flushed(double_of(word << 32), SMALLEST_DOUBLE)), SMALLEST_DOUBLE)
-    found = long_of_double(value) >> 32
+    value = flushed(exact(flushed(float64_of(word << 32), SMALLEST_DOUBLE)), SMALLEST_DOUBLE)
+    found = bits_of_float64(value) >> 32
     if not math.isfinite(value) or value == 0 or word * HASH >> 31 & 1: return found
     return found + 1 & WORD
   return call

@@ -1,115 +1,81 @@
-"""Semantics of packed float16 and bfloat16 instructions: each half of a word by itself. Each result is rounded once, to
-nearest, and denormals are kept. Other modifiers are refused (operands.py)."""
+"""Semantics of packed float16 and bfloat16 instructions, in the notation: each half of a word by itself. Each result is
+rounded once, to nearest, and denormals are kept. Other modifiers are refused (operands.py)."""
 from __future__ import annotations
 from collections.abc import Callable
 
-from tinyhw.arithmetic import decode_bfloat16, decode_float16, encode_bfloat16, encode_float16, fused_to_odd
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.nvidia.execute.operands import Operands
-from tinyhw.emulator.nvidia.execute.state import ALL, Warp
-from tinyhw.emulator.nvidia.semantics.floats import float_compare, larger_or_smaller, product
-from tinyhw.emulator.nvidia.semantics.integer import COMBINE, Step, mask_of
-from tinyhw.isa.sass.table import regs
-from tinyhw.named_tuple import NamedTuple
+from tinyhw.emulator.nvidia.semantics.terms import COMBINE, both, chosen, float_comparison, is_nothing, truth
 
-ONES = 0xffff
+# bits of the low and the high number of an operand
+PLACES = {"": ("[15:0]", "[31:16]"), "H0_H0": ("[15:0]", "[15:0]"), "H1_H1": ("[31:16]", "[31:16]")}
+ONE = {"f16": 0x3c00, "bf16": 0x3f80}
 
-class HalfType(NamedTuple):
-  """A 16-bit type: its codes as numbers, numbers as the nearest code, and the code of 1."""
-  decode: Callable[[int], float]
-  encode: Callable[[float], int]
-  one: int
+def type_of(o: Operands) -> str: return "bf16" if "BF16_V2" in (o.word("bf16"), o.word("bf16c")) else "f16"
 
-FLOAT16, BFLOAT16 = HalfType(decode_float16, encode_float16, 0x3c00), HalfType(decode_bfloat16, encode_bfloat16, 0x3f80)
-Pairs = Callable[[Warp], "tuple[list[float], list[float]]"]   # values of all lanes in the low, and in the high half
-PLACES = {"": (0, 16), "H0_H0": (0, 0), "H1_H1": (16, 16)}    # bit positions of the low and the high half of an operand
+def halves(o: Operands, name: str, kind: str, half: str = "") -> list[str]:
+  """Return the low and the high number of a source, with its signs. half: the letter of the modifier that selects
+  them, if it is not the operand's."""
+  letter = name.lower()
+  if o.has(f"{letter}_low"): words = [f"{name}_LOW.u32[15:0]", f"{name}_HIGH.u32[15:0]"]
+  else: words = [f"{name}.u32{bits}" for bits in PLACES[o.word(f"half_{half or letter}")]]
+  absolute, negative = (o.flag(f"{letter}_{sign}") for sign in ("abs", "neg"))
+  if absolute: words = [f"({word} & 0x7fff)" for word in words]
+  if negative: words = [f"({word} ^ 0x8000)" for word in words]
+  return [f"as_{kind}(u16({word}))" for word in words]
 
-def type_of(o: Operands) -> HalfType: return BFLOAT16 if "BF16_V2" in (o.word("bf16"), o.word("bf16c")) else FLOAT16
+def packed(low: str, high: str) -> str: return f"D.u32 = {low} | {high} << 16"
 
-def operand(o: Operands, name: str, kind: HalfType, half: str = "") -> Pairs:
-  """Return a source with its signs. An immediate has a code for each half. half: the letter of the modifier that
-  selects halves."""
-  if o.has(f"{name}_low"):
-    low, high = (kind.decode(o.number(f"{name}_{which}") & ONES) for which in ("low", "high"))
-    return lambda warp: ([low] * len(warp.registers[0]), [high] * len(warp.registers[0]))
-  places = PLACES[o.word(f"half_{half or name}")]
-  negative, absolute, read = o.flag(f"{name}_neg"), o.flag(f"{name}_abs"), o.raw(name, "u")
-  def signed(x: float) -> float:
-    if absolute: x = abs(x)
-    return -x if negative else x
-  def numbers(warp: Warp) -> tuple[list[float], list[float]]:
-    words = read(warp)
-    low, high = ([signed(kind.decode(x >> place & ONES)) for x in words] for place in places)
-    return low, high
-  return numbers
-
-def packed(o: Operands, function: Callable[..., float], kind: HalfType, *sources: Pairs) -> Step:
-  """Return the rounded results of a function for both halves."""
-  put = o.sink("d")
-  def run(warp: Warp, mask: int) -> None:
-    low, high = zip(*(read(warp) for read in sources))
-    put(warp, [kind.encode(a) | kind.encode(b) << 16 for a, b in zip(map(function, *low), map(function, *high))], mask)
-  return run
-
-def arithmetic(function: Callable[..., float], *names: str) -> Callable[[Operands], Step]:
-  """Make an arithmetic instruction. Doubles hold sums and products of both types, or values that round alike. names: of
-  sources, and of the letter that selects their halves."""
-  def semantics(o: Operands) -> Step:
+def arithmetic(result: str, *operands: str) -> Callable[[Operands], str]:
+  """Make an arithmetic instruction. operands: names of sources, with the letter that selects their halves if it is
+  another one."""
+  def semantics(o: Operands) -> str:
     kind = type_of(o)
-    return packed(o, function, kind, *[operand(o, name[0], kind, name[-1]) for name in names])
+    sources = [halves(o, name[0], kind, name[1:]) for name in operands]
+    return packed(*(f"raw_{kind}({result.format(*values)})" for values in zip(*sources)))
   return semantics
 
-def extreme(o: Operands) -> Step:
-  """HMNMX2: the smaller numbers where pp is true, else the larger ones."""
-  kind, keeps, least, put = type_of(o), o.word("nan") == "NAN", o.predicate("pp"), o.sink("d")
-  first, second = operand(o, "a", kind), operand(o, "b", kind)
-  def run(warp: Warp, mask: int) -> None:
-    smaller, found = least(warp), []
-    for a, b in zip(first(warp), second(warp)):
-      found.append([kind.encode(larger_or_smaller(x, y, bool(smaller >> lane & 1), keeps))
-                    for lane, (x, y) in enumerate(zip(a, b))])
-    put(warp, [low | high << 16 for low, high in zip(*found)], mask)
-  return run
+def extreme(o: Operands) -> str:
+  """HMNMX2: the smaller numbers where PP is true, else the larger ones."""
+  kind, least = type_of(o), truth(o, "PP")
+  smaller, larger = ("minimum", "maximum") if o.word("nan") == "NAN" else ("min_num", "max_num")
+  return packed(*(f"raw_{kind}({chosen(least, f'{smaller}({a}, {b})', f'{larger}({a}, {b})')})"
+                  for a, b in zip(halves(o, "A", kind), halves(o, "B", kind))))
 
-def mask_or_one(o: Operands) -> Step:
-  """HSET2: all bits of a half whose comparison, combined with pp, is true; with BF the number 1."""
-  kind, compare, put = type_of(o), float_compare(o.word("fcmp")), o.sink("d")
-  yes = kind.one if o.word("bf") == "BF" else ONES
-  combine, other = COMBINE[o.word("bool")], o.predicate("pp")
-  first, second = operand(o, "a", kind), operand(o, "b", kind)
-  def run(warp: Warp, mask: int) -> None:
-    with_this, result = other(warp), [0] * len(warp.registers[0])
-    for place, a, b in zip((0, 16), first(warp), second(warp)):
-      for lane, (x, y) in enumerate(zip(a, b)):
-        if combine(int(compare(x, y)), with_this >> lane & 1) & 1: result[lane] |= yes << place
-    put(warp, result, mask)
-  return run
+def comparisons(o: Operands) -> list[str]:
+  """Return the comparisons of the low and of the high numbers."""
+  kind, word = type_of(o), o.word("fcmp")
+  return [float_comparison(word, a, b) for a, b in zip(halves(o, "A", kind), halves(o, "B", kind))]
 
-def truths(o: Operands) -> Step:
-  """HSETP2: the comparison of the low halves, and that of the high ones, each combined with pp. With H_AND the results
-  are the conjunction of both, and its negation. Raises UnknownInstruction where pp is combined with the second of
+def mask_or_one(o: Operands) -> str:
+  """HSET2: all bits of a half whose comparison, combined with PP, is true; with BF the number 1."""
+  yes = ONE[type_of(o)] if o.word("bf") == "BF" else 0xffff
+  combine, other = COMBINE[o.word("bool")], truth(o, "PP")
+  return packed(*(f"u32({chosen(combine(found, other), f'u32({yes})', 'u32(0)')})" for found in comparisons(o)))
+
+def truths(o: Operands) -> str:
+  """HSETP2: the comparison of the low halves, and that of the high ones, each combined with PP. With H_AND the results
+  are the conjunction of both, and its negation. Raises UnknownInstruction where PP is combined with the second of
   these: no source says how."""
-  kind, compare, whole = type_of(o), float_compare(o.word("fcmp")), o.word("hand") == "H_AND"
-  combine, other, first, second = COMBINE[o.word("bool")], o.predicate("pp"), o.sink("pu", "p"), o.sink("pv", "p")
-  if whole and o.values["pv"] is not regs.PT and (o.word("bool"), o.values["pp"],
-                                                  o.flag("pp_not")) != ("AND", regs.PT, False):
-    raise UnknownInstruction("HSETP2.H_AND with a second result and another predicate has no meaning here yet")
-  sources = operand(o, "a", kind), operand(o, "b", kind)
-  def run(warp: Warp, mask: int) -> None:
-    low, high = (mask_of(list(map(compare, a, b))) for a, b in zip(*(read(warp) for read in sources)))
-    if whole: low, high = low & high, ~(low & high) & ALL
-    with_this = other(warp)
-    first(warp, combine(low, with_this), mask)
-    second(warp, combine(high, with_this), mask)
-  return run
+  combine, other, (low, high) = COMBINE[o.word("bool")], truth(o, "PP"), comparisons(o)
+  text = f"tl = {low}; th = {high}"
+  if o.word("hand") == "H_AND":
+    if not is_nothing(o, "PV") and (o.word("bool"), other) != ("AND", "True"):
+      raise UnknownInstruction("HSETP2.H_AND with a second result and another predicate is not supported yet")
+    text = f"{text}; tb = {both('tl', 'th')}"
+    low, high = "tb", "(not tb)"
+  else: low, high = "tl", "th"
+  results = [f"{target}.bool = {combine(found, other)}" for target, found in (("PU", low), ("PV", high))
+             if not is_nothing(o, target)]
+  return "; ".join([text, *results])
 
-def exact_sum(a: float, b: float) -> float:
-  """Return a sum. If a double cannot hold it (of bfloat16 numbers far apart), it is rounded to odd, so that the final
-  rounding is correct."""
-  return fused_to_odd(a, 1.0, b)
+def sum_as_float(o: Operands) -> str:
+  """HADD2.F32: add one half of each operand, as float32."""
+  a, b = (halves(o, name, "f16")[0] for name in "AB")
+  return f"D.f32 = f32({a}) + f32({b})"
 
-SEMANTICS: dict[str, Callable[[Operands], Step]] = {
-  "HADD2": arithmetic(exact_sum, "a", "b"), "HMUL2": arithmetic(product, "a", "b"),
-  "HFMA2": arithmetic(fused_to_odd, "a", "b", "hc"),
-  "HMNMX2": extreme, "HSET2": mask_or_one, "HSETP2": truths,
+SEMANTICS: dict[str, str | Callable[[Operands], str]] = {
+  "HADD2": arithmetic("{} + {}", "A", "B"), "HMUL2": arithmetic("{} * {}", "A", "B"),
+  "HFMA2": arithmetic("fma({}, {}, {})", "A", "B", "Hc"),
+  "HMNMX2": extreme, "HSET2": mask_or_one, "HSETP2": truths, "HADD2.F32": sum_as_float,
 }

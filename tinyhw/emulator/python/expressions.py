@@ -1,9 +1,9 @@
-"""Expressions of the notation as Python text. python/lanes.py makes functions of them, and python/operands.py defines
+"""Expressions of the notation as Python text. amd/python and nvidia/python.py make functions of them, and define
 operands.
 
 Integers are computed without wrapping. A `PythonExpression` has bounds, and a mask is applied only where the value
 could be outside its type and the difference would be visible. Floats are doubles, rounded where their type is narrower.
-The text calls functions of numerics.py.
+The text calls functions of numerics.py, and those of the card.
 """
 from __future__ import annotations
 

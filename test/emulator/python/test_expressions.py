@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from amd.lanes import execute
 
-from tinyhw.emulator.amd.python.expressions import Expressions, PythonExpression
+from tinyhw.emulator.python.expressions import Expressions, PythonExpression
 from tinyhw.emulator.notation import ExpressionNode, NotationError, parse
 
 MASK = 0xffffffff
