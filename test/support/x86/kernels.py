@@ -39,14 +39,16 @@ def devices() -> Iterator[list[Program]]:
     programs[code.text] = program
     return code
 
+  names = ("X86", "X86:1")
   target.compile = compile_and_remember
   Device.register("X86", "x86.machine")
-  opened = [Device[name] for name in ("X86", "X86:1")]
-  for device in opened: device.submit = checking(device.submit, programs, compared)  # type: ignore[method-assign]
-  try: yield compared
+  try:
+    for device in [Device[name] for name in names]:
+      device.submit = checking(device.submit, programs, compared)  # type: ignore[method-assign]
+    yield compared
   finally:
     target.compile = compile_plain
-    for device in opened: Device.close(device.name)
+    for name in names: Device.close(name)
     del devices_module.DRIVERS["X86"]
 
 Submit = Callable[[Sequence[Launch]], None]
