@@ -253,7 +253,7 @@ DEFAULT_FLOAT = ContextVar("DEFAULT_FLOAT", "float32", "dtype of Tensor(1.5), ra
 TRAINING = ContextVar("TRAINING", 0, "1: dropout drops and batchnorm learns its statistics, as Tensor.train() does")
 SEED = ContextVar("SEED", -1, "seed of Tensor.rand and its relatives; -1: another one in each process")
 
-ALLOW_TF32 = ContextVar("ALLOW_TF32", 0, "1: factors of float32 products may be rounded to 10 bits of mantissa, for "
+ALLOW_TF32 = ContextVar("ALLOW_TF32", 0, "1: operands of float32 products may be rounded to 10 bits of mantissa, for "
                         "NVIDIA's matrix units "
                         "(docs/numerics.md, section 6)")
 ALLOW_FP8_SUMS = ContextVar("ALLOW_FP8_SUMS", 0, "1: sums of products of fp8 may keep 13 bits of mantissa, those of "
