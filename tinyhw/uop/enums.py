@@ -110,7 +110,7 @@ class Ops(NamedIntEnum):
   ACC = auto()
   ASSIGN_ACC = auto()
   BARRIER = auto()
-  FETCH = auto()
+  ASYNC_COPY = auto()
   COMMIT = auto()
   WAIT = auto()
   FRAGMENT = auto()

@@ -77,7 +77,7 @@ def test_what_is_computed_before_it_is_stored_is_stored() -> None:
   kernel = UOp.sink(
     out.index(i * 8 + j).store((left * b.index(x * 8 + j).load().cast(dtypes.float32)).reduce(Ops.ADD, x), i, j))
   program = lowered(kernel)
-  assert count(program, Ops.MMA) and not count(program, Ops.FETCH) and count(program, Ops.BARRIER) > 1
+  assert count(program, Ops.MMA) and not count(program, Ops.ASYNC_COPY) and count(program, Ops.BARRIER) > 1
   same(kernel, program)
 
 def test_lanes_of_a_batch_meet_before_arrays_are_filled_again() -> None:
@@ -101,7 +101,7 @@ def test_several_first_fillings_are_a_loop() -> None:
 def test_targets_without_such_copies_have_none() -> None:
   capable = replace(CAPABLE, copies=())
   program = lower(optimize(product(16, 8, 1024, dtypes.float16, dtypes.float32), capable), capable, "kernel")
-  assert not count(program, Ops.FETCH) and not count(program, Ops.WAIT)
+  assert not count(program, Ops.ASYNC_COPY) and not count(program, Ops.WAIT)
 
 @pytest.mark.parametrize("arch", ("sm_80", "sm_89"))
 @pytest.mark.parametrize("n", (512, 1024, 4096))
@@ -140,7 +140,7 @@ def test_copies_of_an_iteration_differ_in_a_constant(arch: str, transposed: bool
   program = lower(optimize(product(4096, 4096, 4096, dtypes.float16, dtypes.float32, transposed), capable), capable,
                   "kernel")
   loop = program.uops[max(at for at, u in enumerate(program.uops) if u.op is Ops.WAIT):]
-  copies = [u for u in loop if u.op is Ops.FETCH]
+  copies = [u for u in loop if u.op is Ops.ASYNC_COPY]
   def base(index: UOp) -> tuple[UOp, UOp]:
     at = index.src[1]
     return index.src[0], at.src[0] if at.op is Ops.ADD and at.src[1].op is Ops.CONST else at

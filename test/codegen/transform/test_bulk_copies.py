@@ -45,7 +45,7 @@ def test_a_product_with_boxes(transposed: bool) -> None:
   kernel = product(64, 64, 256, HALF, dtypes.float32, transposed)
   program = boxed(kernel)
   assert count(program, Ops.SIGNALS) == 1 and not any(u.op is Ops.LOAD for u in program.uops)
-  assert {u.src[1].arg.sizes for u in program.uops if u.op is Ops.FETCH} == {(64, 64)}
+  assert {u.src[1].arg.sizes for u in program.uops if u.op is Ops.ASYNC_COPY} == {(64, 64)}
   waits = [u for u in program.uops if u.op is Ops.WAIT]
   assert [len(u.src) for u in waits] == [2] and [u.arg for u in waits] == [(0, 1)]
   same(kernel, program)

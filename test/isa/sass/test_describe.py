@@ -151,7 +151,7 @@ def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_a
   found, other = bounds(program, "sm_90"), bounds(without, "sm_90")
   assert found.hottest.share >= 0.95 and found.hottest.rate > 1.1 * other.hottest.rate
   text = compile_listed(program, "sm_90")[1]
-  assert "fetch 64x192 of data1(" in text and "all 1 iterations" in text and "overall: not known" not in text
+  assert "async copy 64x192 of data1(" in text and "all 1 iterations" in text and "overall: not known" not in text
 
 @pytest.mark.parametrize("arch, least", [("sm_80", 0.95), ("sm_89", 0.85), ("sm_90", 0.85)])
 def test_a_large_product_of_floats_keeps_the_fma_pipe_busy(arch: str, least: float) -> None:

@@ -24,7 +24,7 @@ BEFORE = (DATA, LOCAL, COUNT, ZERO, ONE, GOAL, SIGNAL, ELEMENT)
 def checked(*uops: UOp) -> None: verify(Program("k", (*BEFORE, *uops), 1, frozenset()), 1)
 
 def test_a_box_that_a_signal_counts() -> None:
-  checked(UOp(Ops.SIGNALS, VOID, (COUNT,)), UOp(Ops.BARRIER), BOX, UOp(Ops.FETCH, VOID, (GOAL, BOX), 512),
+  checked(UOp(Ops.SIGNALS, VOID, (COUNT,)), UOp(Ops.BARRIER), BOX, UOp(Ops.ASYNC_COPY, VOID, (GOAL, BOX), 512),
           UOp(Ops.COMMIT, VOID, (SIGNAL,)),
           UOp(Ops.WAIT, VOID, (SIGNAL, ZERO), 0), UOp(Ops.WAIT, VOID, (), (1, 1)))
 
@@ -33,8 +33,8 @@ def test_a_box_that_a_signal_counts() -> None:
   (BOX.replace(arg=Box((64, 17), (1, 64), (64, 8))), "last element is 1087, of 1024"),
   (BOX.replace(src=(LOCAL, ZERO, ONE)), "not of .PARAM"),
   (BOX.replace(arg=Box((64, 16), (1, 64), (32, 8))), "lines of 64 bytes"),
-  (UOp(Ops.FETCH, VOID, (GOAL, ELEMENT), 0), "of 0 elements"),
-  (UOp(Ops.FETCH, VOID, (ELEMENT, ELEMENT), 8), "not from memory to local memory"),
+  (UOp(Ops.ASYNC_COPY, VOID, (GOAL, ELEMENT), 0), "of 0 elements"),
+  (UOp(Ops.ASYNC_COPY, VOID, (ELEMENT, ELEMENT), 8), "not from memory to local memory"),
   (UOp(Ops.SIGNALS, VOID, (LOCAL,)), "not of local memory of uint64"),
   (UOp(Ops.SIGNALS, VOID, (COUNT,), "never"), "neither begins nor ends"),
   (UOp(Ops.COMMIT, VOID, (GOAL,)), "nor of .a signal, gate"),
@@ -46,12 +46,12 @@ def test_what_is_wrong_is_told(wrong: UOp, said: str) -> None:
 
 def test_a_box_has_as_many_elements_as_are_copied() -> None:
   with pytest.raises(VerifyError, match="of 8 elements, where the box has 512"):
-    checked(BOX, UOp(Ops.FETCH, VOID, (GOAL, BOX), 8))
+    checked(BOX, UOp(Ops.ASYNC_COPY, VOID, (GOAL, BOX), 8))
 
 def test_lanes_name_one_box() -> None:
   lane = UOp(Ops.RANGE, dtypes.int32, (UOp.const(dtypes.int32, 4),), (0, AxisType.LOCAL))
   box = BOX.replace(src=(DATA, ZERO, lane))
-  uops = DATA, LOCAL, ZERO, lane.src[0], lane, GOAL, box, UOp(Ops.FETCH, VOID, (GOAL, box),
+  uops = DATA, LOCAL, ZERO, lane.src[0], lane, GOAL, box, UOp(Ops.ASYNC_COPY, VOID, (GOAL, box),
                                                               512), UOp(Ops.END, VOID, (lane,))
   with pytest.raises(VerifyError, match="lanes of a workgroup name different boxes"):
     evaluate(Program("k", uops, 1, frozenset()), {0: [0.0] * 1024})

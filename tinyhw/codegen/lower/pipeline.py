@@ -27,7 +27,7 @@ class Body(NamedTuple):
   barrier: int
 
 _OPENING, _CLOSING = frozenset({Ops.RANGE, Ops.IF}), frozenset({Ops.END, Ops.ENDIF})
-_STATEMENTS = _OPENING | _CLOSING | {Ops.STORE, Ops.BARRIER, Ops.FETCH, Ops.COMMIT, Ops.WAIT, Ops.SIGNALS, Ops.ACC,
+_STATEMENTS = _OPENING | _CLOSING | {Ops.STORE, Ops.BARRIER, Ops.ASYNC_COPY, Ops.COMMIT, Ops.WAIT, Ops.SIGNALS, Ops.ACC,
                                      Ops.ASSIGN_ACC, Ops.PARAM,
                                      Ops.DEFINE_VAR}
 

@@ -300,7 +300,7 @@ def filled(copier: Copier, filling: Filling, number: UOp, slot: UOp, condition: 
     local = filling.arrays[fill.goal.src[0]]
     at = shifted(copier, position, times(copier, slot, fill.goal.src[0].arg[1]))
     goal = copier.put(UOp(Ops.INDEX, fill.goal.dtype, (local, at)))
-    started = UOp(Ops.FETCH, dtypes.void,
+    started = UOp(Ops.ASYNC_COPY, dtypes.void,
                   (goal, place, *all_of(copier, [g for g in (gate, condition) if g is not None])), fill.elements)
     trace.inherit(started, fill.store)
     copier.made.append(started)

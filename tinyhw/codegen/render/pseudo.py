@@ -138,7 +138,7 @@ class _Pseudo:
     self.line(f"{self.text[u.src[0]]} = {strip_parens(self.text[u.src[1]])}")
     self.text[u] = self.text[u.src[0]]
 
-  def fetch(self, u: UOp) -> None:
+  def async_copy(self, u: UOp) -> None:
     gate = f"if {strip_parens(self.text[u.src[2]])}: " if len(u.src) > 2 else ""
     self.line(f"{gate}{self.place(u.src[0], u.arg)} <- "
               f"{self.text[u.src[1]] if u.src[1].op is Ops.BOX else self.place(u.src[1], u.arg)}")
@@ -166,7 +166,7 @@ _RULES: dict[Ops, Callable[[_Pseudo, UOp], None]] = {
   Ops.LOAD: _Pseudo.load,
   Ops.STORE: _Pseudo.store, Ops.ACC: _Pseudo.accumulator, Ops.ASSIGN_ACC: _Pseudo.assign, Ops.BARRIER: _Pseudo.barrier,
   Ops.SINK: _Pseudo.nothing,
-  Ops.NOOP: _Pseudo.nothing, Ops.GROUP: _Pseudo.nothing, Ops.FETCH: _Pseudo.fetch, Ops.COMMIT: _Pseudo.commit,
+  Ops.NOOP: _Pseudo.nothing, Ops.GROUP: _Pseudo.nothing, Ops.ASYNC_COPY: _Pseudo.async_copy, Ops.COMMIT: _Pseudo.commit,
   Ops.WAIT: _Pseudo.wait,
   Ops.BOX: _Pseudo.box, Ops.SIGNALS: _Pseudo.signals,
 }

@@ -45,7 +45,7 @@ class Capabilities:
   - aligned: if lanes are threads, memory is only accessed at multiples of the access. Buffers begin at multiples of
     `vector_bytes`.
   - truths: if lanes are threads, vectors of bool are loaded and stored, with a byte for each element.
-  - copies: sizes in bytes of asynchronous copies from memory to local memory by one lane (FETCH). Empty: there are
+  - copies: sizes in bytes of asynchronous copies from memory to local memory by one lane (ASYNC_COPY). Empty: there are
     none.
   - boxes: a unit copies boxes of tensors to local memory by itself (BOX), and signals count these copies.
   - cache_cost: bytes that local memory delivers to a workgroup while the caches before memory deliver one byte.

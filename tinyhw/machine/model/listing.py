@@ -200,8 +200,8 @@ class LiveRegisters:
 # ***** columns of a line *****
 
 def is_copy(inst: MInst) -> bool:
-  """Whether it copies from memory to local memory (FETCH)."""
-  return isinstance(inst.origin, UOp) and inst.origin.op is Ops.FETCH and bool(inst.row.effects & Effect.STORE)
+  """Whether it copies from memory to local memory (ASYNC_COPY)."""
+  return isinstance(inst.origin, UOp) and inst.origin.op is Ops.ASYNC_COPY and bool(inst.row.effects & Effect.STORE)
 
 def is_box(inst: MInst) -> bool:
   """Whether it copies a box, which a unit of the card does in whole lines."""
@@ -235,7 +235,8 @@ def uop_text(u: UOp) -> str:
     return text + " gated" if len(u.src) > (2 if u.op is Ops.STORE else 1) else text
   if u.op is Ops.PARAM: return f"address of {render(u)}"
   if u.op in (Ops.DEFINE_VAR, Ops.DEFINE_LOCAL): return render(u)
-  if u.op is Ops.FETCH: return f"fetch {box(u.src[1]) if u.src[1].op is Ops.BOX else element(u.src[1], u.arg)}"
+  if u.op is Ops.ASYNC_COPY:
+    return f"async copy {box(u.src[1]) if u.src[1].op is Ops.BOX else element(u.src[1], u.arg)}"
   if u.op in (Ops.COMMIT, Ops.WAIT, Ops.SIGNALS) and u.src:
     return f"{name} {' phase '.join(render(s) for s in u.src if s.dtype is not dtypes.bool)}"
   if u.op is Ops.FRAGMENT: return f"fragment {element(u.src[0], u.dtype.count)}"

@@ -91,7 +91,7 @@ def done(pattern: Pattern | None) -> float:
   return 1.0 if pattern is None else pattern.done
 
 def goal_of(inst: MInst) -> UOp | None:
-  """The INDEX in local memory that a copy from memory (FETCH) writes."""
+  """The INDEX in local memory that a copy from memory (ASYNC_COPY) writes."""
   return inst.origin.src[0] if is_copy(inst) else None
 
 def patterns(hardware: Hardware, wave: int, kernel: KernelResources, uops: Sequence[UOp],

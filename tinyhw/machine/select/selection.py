@@ -131,8 +131,8 @@ class Selection(Structure):
     """BARRIER: lanes of a block meet, and their writes to its memory are visible."""
     raise NotImplementedError
 
-  def fetch(self, u: UOp) -> None:
-    """FETCH: start an asynchronous copy from memory to local memory, of a lane's elements or of a box."""
+  def async_copy(self, u: UOp) -> None:
+    """ASYNC_COPY: start an asynchronous copy from memory to local memory, of a lane's elements or of a box."""
     raise NotImplementedError
 
   def commit(self, u: UOp) -> None:
@@ -250,7 +250,7 @@ _STATEMENTS: dict[Ops, Callable[[Selection, UOp], None]] = {
   Ops.IF: Selection.condition,
   Ops.ENDIF: Selection.end_condition, Ops.ASSIGN_ACC: Selection.assign, Ops.STORE: lambda s, u: s.store(u),
   Ops.BARRIER: lambda s, u: s.barrier(u),
-  Ops.FETCH: lambda s, u: s.fetch(u), Ops.COMMIT: lambda s, u: s.commit(u), Ops.WAIT: lambda s, u: s.wait(u),
+  Ops.ASYNC_COPY: lambda s, u: s.async_copy(u), Ops.COMMIT: lambda s, u: s.commit(u), Ops.WAIT: lambda s, u: s.wait(u),
   Ops.SIGNALS: lambda s, u: s.signals(u),
 }
 

@@ -89,12 +89,12 @@ def _store(dtype: DType) -> Function:
       if g: memory.write(i, x)
   return store
 
-def _fetch(n: int) -> Function:
-  """FETCH of n elements. It completes at once."""
-  def fetch(goal: tuple[CheckedArray, int], place: tuple[CheckedArray, int], gate: Any = True) -> None:
+def _async_copy(n: int) -> Function:
+  """ASYNC_COPY of n elements. It completes at once."""
+  def async_copy(goal: tuple[CheckedArray, int], place: tuple[CheckedArray, int], gate: Any = True) -> None:
     if not gate: return
     for k in range(n): goal[0].write(goal[1] + k, place[0].read(place[1] + k))
-  return fetch
+  return async_copy
 
 # ***** operations on values with lanes *****
 
@@ -117,7 +117,7 @@ def value_function(u: UOp) -> Function:
     lane = u.arg
     return (lambda x: x[lane]) if n == 1 else lambda x: x[lane:lane + n]
   if op is Ops.MMA: return matrix_product(u)
-  if op is Ops.FETCH: return _fetch(u.arg)
+  if op is Ops.ASYNC_COPY: return _async_copy(u.arg)
   if op is Ops.BOX: return lambda memory, *first: (memory, first)
   if op is Ops.PANEL: return lambda place: place
   if op in (Ops.SINK, Ops.GROUP, Ops.NOOP, Ops.SIGNALS, Ops.COMMIT, Ops.WAIT): return lambda *sources: None
@@ -341,7 +341,7 @@ class _Program:
     if op is Ops.ASSIGN_ACC:  # the result of this goes to the index of the ACC
       self.places[u] = self.place(u.src[0])
       return lambda x: x, (self.place(u.src[1]),), self.place(u.src[0])
-    together = (op is Ops.MMA and u.arg.lanes > 1 or op in (Ops.FRAGMENT, Ops.EXCHANGE) or op is Ops.FETCH
+    together = (op is Ops.MMA and u.arg.lanes > 1 or op in (Ops.FRAGMENT, Ops.EXCHANGE) or op is Ops.ASYNC_COPY
                 and u.src[1].op is Ops.BOX)
     if together: return Shared(u), tuple([self.place(s) for s in u.src]), self.place(u)
     function = value_function(u)

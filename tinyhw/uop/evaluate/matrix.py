@@ -31,19 +31,19 @@ def exchanged_lane(u: UOp, lane: int, count: int) -> int:
 
 class Shared:
   """One lane's values at an operation that several lanes execute together. That is an MMA whose matrices are shared by
-  lanes (uop/matrix.py), a FRAGMENT, an EXCHANGE, or a FETCH of a BOX."""
+  lanes (uop/matrix.py), a FRAGMENT, an EXCHANGE, or an ASYNC_COPY of a BOX."""
   def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
     self.u, self.values, self.places, self.at = u, values, places, at
 
   @property
   def lanes(self) -> int:
     """The number of lanes that execute it together. 0: all lanes of the workgroup."""
-    if self.u.op in (Ops.FETCH, Ops.EXCHANGE): return 0
+    if self.u.op in (Ops.ASYNC_COPY, Ops.EXCHANGE): return 0
     return FRAGMENT_LANES if self.u.op is Ops.FRAGMENT else int(self.u.arg.lanes)
 
   def execute(self, lanes: list[Shared]) -> None:
     """Give each of the lanes its share."""
-    if self.u.op is Ops.FETCH: self.copy(lanes)
+    if self.u.op is Ops.ASYNC_COPY: self.copy(lanes)
     elif self.u.op is Ops.FRAGMENT: self.load(lanes)
     elif self.u.op is Ops.EXCHANGE: self.exchange(lanes)
     else: self.multiply(lanes)

@@ -1,4 +1,6 @@
-"""Rules of verify.py for asynchronous copies to local memory in a Program: FETCH, BOX, SIGNALS, COMMIT and WAIT."""
+"""Rules of verify.py for asynchronous copies to local memory in a Program.
+
+They are ASYNC_COPY, BOX, SIGNALS, COMMIT and WAIT."""
 from __future__ import annotations
 from collections.abc import Callable
 
@@ -11,7 +13,7 @@ def _gate(u: UOp, at: int) -> str | None:
   """Check the optional gate at source `at`."""
   return None if len(u.src) <= at or u.src[at].dtype is dtypes.bool else f"gate of type {u.src[at].dtype}, not bool"
 
-def _fetch(u: UOp) -> str | None:
+def _async_copy(u: UOp) -> str | None:
   if len(u.src) not in (2, 3) or u.src[0].op is not Ops.INDEX or u.src[1].op not in (Ops.INDEX, Ops.BOX):
     return "not (INDEX, INDEX or BOX, gate)"
   goal, place = u.src[0].src[0], u.src[1].src[0]
@@ -53,4 +55,4 @@ def _wait(u: UOp) -> str | None:
           else f"leaves {u.arg!r} groups")
 
 COPIES: dict[Ops, Callable[[UOp], str | None]] = {
-  Ops.FETCH: _fetch, Ops.BOX: _box, Ops.SIGNALS: _signals, Ops.COMMIT: _commit, Ops.WAIT: _wait}
+  Ops.ASYNC_COPY: _async_copy, Ops.BOX: _box, Ops.SIGNALS: _signals, Ops.COMMIT: _commit, Ops.WAIT: _wait}

@@ -328,7 +328,7 @@ def outside(access: UOp, size: int, given: Sequence[UOp] = ()) -> str | None:
   return None
 
 def outside_run(access: UOp, place: UOp, count: int, size: int, given: Sequence[UOp] = ()) -> str | None:
-  """`outside` for `count` adjacent elements at an INDEX, which another operation (FETCH, FRAGMENT) accesses."""
+  """`outside` for `count` adjacent elements at an INDEX, which another operation (ASYNC_COPY, FRAGMENT) accesses."""
   return _outside(place.src[1], [*given, *(s for s in access.src if dtypes.is_bool(s.dtype))], size, (0, count - 1))
 
 def _outside(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> str | None:

@@ -433,8 +433,8 @@ class _Program:
     if u.op is Ops.PARAM and self.slots.setdefault(u.arg[0], u) is not u: wrong = f"slot {u.arg[0]} is defined twice"
     if u.op in (Ops.LOAD, Ops.STORE) and self.level > 1:
       wrong = outside(u, memory_size(u.src[0].src[0]), [b.src[0] for b in self.open if b.op is Ops.IF])
-    if u.op in (Ops.FETCH, Ops.FRAGMENT) and self.level > 1:
-      count = u.arg if u.op is Ops.FETCH else BLOCK_BYTES // u.dtype.scalar().itemsize
+    if u.op in (Ops.ASYNC_COPY, Ops.FRAGMENT) and self.level > 1:
+      count = u.arg if u.op is Ops.ASYNC_COPY else BLOCK_BYTES // u.dtype.scalar().itemsize
       for place in (s for s in u.src if s.op is Ops.INDEX):
         wrong = wrong or outside_run(u, place, count, memory_size(place.src[0]),
                                      [b.src[0] for b in self.open if b.op is Ops.IF])

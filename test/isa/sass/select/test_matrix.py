@@ -254,7 +254,7 @@ def test_products_of_groups_of_bytes(dtype: DType, result: DType, name: str) -> 
 
 @pytest.mark.parametrize("dtype, result, name", OF_BYTES[1:3], ids=[str(dtype) for dtype, _, _ in OF_BYTES[1:3]])
 def test_boxes_of_bytes(dtype: DType, result: DType, name: str) -> None:
-  """Bulk tensor copies fetch the factors of products of groups."""
+  """Bulk tensor copies load the factors of products of groups."""
   kernel = product(64, 64, 512, dtype, result,
                    True).replace(arg=KernelInfo(opts=(*opts_of(64, 1, 128), Opt(OptOps.BOX, 2, 1))))
   optimized = optimize(kernel, of_groups(64, dtype, result))

@@ -63,7 +63,7 @@ BOX = "UTMALDG"
 def box_bytes(inst: MInst) -> int:
   """Return the bytes of a bulk tensor copy of the program; 0 if its box is unknown."""
   u = inst.origin
-  return int(u.arg) * u.src[0].dtype.itemsize if isinstance(u, UOp) and u.op is Ops.FETCH else 0
+  return int(u.arg) * u.src[0].dtype.itemsize if isinstance(u, UOp) and u.op is Ops.ASYNC_COPY else 0
 
 SIZED = ("size", "count", "atype", "atype8", "stype", "stype8", "afloat")
 BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "S64": 8, "F64": 8, "128": 16}

@@ -36,8 +36,8 @@ PARITY = 31             # the bit of a number that is a phase's parity
 class AsyncCopies(Matrices):
   """The layer of Selector for asynchronous copies.
 
-  started: copies of lanes without a group yet: the FETCH, a macro and its operands. boxes: FETCHes without a signal
-  yet.
+  started: copies of lanes without a group yet: the ASYNC_COPY, a macro and its operands. boxes: ASYNC_COPY nodes
+  without a signal yet.
   maps: of the program, numbered; the slot `maps_slot` holds their addresses. counted: there are groups of lanes'
   copies.
   """
@@ -49,7 +49,7 @@ class AsyncCopies(Matrices):
   crowded: bool
   counted: bool
 
-  def fetch(self, u: UOp) -> None:
+  def async_copy(self, u: UOp) -> None:
     """Record an LDGSTS, whose constant offset is small. The COMMIT emits it.
 
     Addresses are read late, so each copy has address registers of its own, if there are enough.
