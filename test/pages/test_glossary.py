@@ -54,7 +54,8 @@ def test_a_retired_word_is_no_term() -> None:
   assert not names & {word for term in TERMS for word in term.retired}
 
 # Identifiers and files of earlier days, whose field names are in the glossary.
-RETIRED = ("surroundings", "woven", "columns_and_sums", "lanes_of_row", "own_place")
+RETIRED = ("surroundings", "woven", "columns_and_sums", "lanes_of_row", "own_place", "FETCH", "PANEL", "PanelArray",
+           "boxes_of", "is_box")
 
 def sources() -> Iterator[Path]:
   for top in ("tinyhw", "drivers", "autogen"): yield from sorted((ROOT / top).rglob("*.py"))

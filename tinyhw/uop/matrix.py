@@ -69,8 +69,8 @@ class Matrix:
   - lanes: the number of lanes of a workgroup that hold a matrix together. With 1, an operand is a whole matrix, row by
     row, and there are no layouts. With more, a, b and c define the elements of each lane.
   - fragments: lanes load a and b from local memory together (FRAGMENT).
-  - panels: the unit itself reads a and b from local memory (PANEL), so lanes hold none of their elements. The steps of
-    one MMA fill a row of a swizzle atom.
+  - shared_operands: the unit itself reads a and b from local memory (SHARED_OPERAND), so lanes hold none of their
+    elements. The steps of one MMA fill a row of a swizzle atom.
   """
   m: int
   n: int
@@ -82,18 +82,18 @@ class Matrix:
   b: Layout | None = None
   c: Layout | None = None
   fragments: bool = False
-  panels: bool = False
+  shared_operands: bool = False
 
   @property
   def transposes(self) -> bool:
-    """Whether fragments or panels may be transposed: the hardware transposes only elements of two bytes on their way to
-    the unit."""
+    """Whether fragments or shared operands may be transposed: the hardware transposes only elements of two bytes on
+    their way to the unit."""
     return self.operand.itemsize == 2
 
   @functools.cached_property
   def _hash(self) -> int:
     return hash((self.m, self.n, self.k, self.operand, self.result, self.lanes, self.a, self.b, self.c, self.fragments,
-                 self.panels))
+                 self.shared_operands))
 
   def __hash__(self) -> int:
     """The cached hash: each pass looks up each of its products by it."""
@@ -101,24 +101,24 @@ class Matrix:
 
 @register
 @dataclass(frozen=True)
-class Panels:
-  """The swizzled layout of an operand in local memory that the unit reads by itself: the argument of PANEL.
+class SwizzledLayout:
+  """The swizzled layout of an operand in local memory that the unit reads by itself: the argument of SHARED_OPERAND.
 
-  A panel is a swizzle atom: a number of lines of 128 bytes. A line is a row (or column) of the operand and contains its
-  steps. If the panel is transposed, a line is a step and contains its rows (or columns). Steps that do not fit
-  into a line are in the next panel.
+  A swizzle atom is a number of lines of 128 bytes. A line is a row (or column) of the operand and contains its
+  steps. If the layout is transposed, a line is a step and contains its rows (or columns). Steps that do not fit
+  into a line are in the next atom.
 
-  Pieces of 16 bytes in a line are permuted: piece p is at p ^ line % 8. Panels begin at multiples of eight lines.
+  Pieces of 16 bytes in a line are permuted: piece p is at p ^ line % 8. Atoms begin at multiples of eight lines.
   """
   lines: int
   transposed: bool
 
   def place(self, line: int, along: int, itemsize: int) -> int:
-    """The offset of an element from the beginning of a panel, in elements. line: its line; along: its position along
-    the line."""
+    """The offset of an element from the beginning of the first atom, in elements. line: its line; along: its position
+    along the line."""
     length, piece = LINE_BYTES // itemsize, PIECE_BYTES // itemsize
-    panel, at = divmod(along, length)
-    return (panel * self.lines + line) * length + (at // piece ^ line % LINES) * piece + at % piece
+    atom, at = divmod(along, length)
+    return (atom * self.lines + line) * length + (at // piece ^ line % LINES) * piece + at % piece
 
 @register
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Scattered:
     """Elements of memory from INDEX to the last one."""
     return self.places[-1][1] + self.length
 
-# of panels: bytes of a line, bytes of its pieces, and the number of lines with different permutations of them
+# of swizzle atoms: bytes of a line, bytes of its pieces, and the number of lines with different permutations of them
 LINE_BYTES, PIECE_BYTES, LINES = 128, 16, 8
 
 # A FRAGMENT loads blocks of 8 rows of 16 bytes, by 32 lanes. Lane 8b + r gives the address of row r of block b. Of each

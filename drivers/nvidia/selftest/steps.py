@@ -23,7 +23,8 @@ from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.device import LOCAL_WINDOW, SHARED_WINDOW, NVDevice
 from tinyhw.drivers.nvidia.launch import NVProgram
 from tinyhw.drivers.nvidia.rm import RmClient, connect
-from tinyhw.drivers.nvidia.selftest import bases as selftest_bases, boxes as selftest_boxes, kernels as selftest_kernels
+from tinyhw.drivers.nvidia.selftest import (
+  bases as selftest_bases, bulk_copies as selftest_bulk_copies, kernels as selftest_kernels)
 from tinyhw.drivers.nvidia.visible import node_of, place
 from tinyhw.machine.ir.code import Code
 from tinyhw.selftest.frame import Session, Probe, Tools, Wrong, short_bytes
@@ -127,7 +128,7 @@ class NVSession(GpuSession):
     return str(self.card.kept.memories) if self.card.kept is not None else ""
 
   def first(self) -> Sequence[Probe]:
-    return (*SYSTEM, *selftest_kernels.STEPS, selftest_bases.STEP, selftest_boxes.STEP)
+    return (*SYSTEM, *selftest_kernels.STEPS, selftest_bases.STEP, selftest_bulk_copies.STEP)
   def last(self) -> Sequence[Probe]: return (*selftest_kernels.LAST, RELEASE, selftest_kernels.VERY_LAST)
 
 class CudaSession(GpuSession):
@@ -143,7 +144,7 @@ class CudaSession(GpuSession):
   def spill_bytes(self) -> int: return 0
   def first(self) -> Sequence[Probe]:
     return (OPENS, *(step for step in selftest_kernels.STEPS if step.name not in OF_OUR_DRIVER), selftest_bases.STEP,
-            selftest_boxes.STEP)
+            selftest_bulk_copies.STEP)
 
 OF_OUR_DRIVER = ("caches", "order")  # steps that the library is responsible for
 

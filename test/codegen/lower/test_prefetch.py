@@ -118,7 +118,7 @@ def test_products_that_read_local_memory_themselves_may_go_on(n: int, transposed
   """Copies start one iteration later than possible, so that the products of the previous iteration may go on."""
   capable = capabilities("sm_90")
   program = lower(optimize(product(n, n, n, dtypes.float16, dtypes.float32, transposed), capable), capable, "kernel")
-  assert count(program, Ops.PANEL) == 2 and program.lanes % 128 == 0 and count(program, Ops.STORE) > 0
+  assert count(program, Ops.SHARED_OPERAND) == 2 and program.lanes % 128 == 0 and count(program, Ops.STORE) > 0
   assert groups(program) == STAGES[0] - 1 and [u.arg for u in program.uops if u.op is Ops.WAIT] == [(STAGES[0] - 3, 1)]
   assert program.local_bytes <= capable.local_bytes and all(u.arg[1] * u.dtype.itemsize % 1024 == 0
                                                             for u in program.uops if u.op is Ops.DEFINE_LOCAL)

@@ -28,7 +28,7 @@ def test_the_last_parts_are_in_the_unit() -> None:
           and not tile.bulk)
 
 def test_loops_belong_to_the_tile_where_they_are_blocked() -> None:
-  tile = tile_of((*OPTS, Opt(OptOps.BLOCK, 2, 2), Opt(OptOps.BOX, 2, 1)), split())
+  tile = tile_of((*OPTS, Opt(OptOps.BLOCK, 2, 2), Opt(OptOps.BULK_COPY, 2, 1)), split())
   assert tile is not None and tile.step.size == 8 and tile.bulk
 
 def test_no_tile_without_all_three() -> None:

@@ -8,7 +8,8 @@ import pytest
 from test.codegen.kernels import axis
 from test.codegen.plan.test_workgroup import LANES
 from tinyhw.codegen.plan.matrix_tile import (
-  OTHER_REGISTERS, TileShape, carries, cost, fits, in_order, panels_cost, registers, staged, tile, accesses_per_lane)
+  OTHER_REGISTERS, TileShape, carries, cost, fits, in_order, registers, shared_operands_cost, staged,
+  tile, accesses_per_lane)
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.isa.sass.capabilities import capabilities
@@ -65,27 +66,29 @@ def test_what_is_computed_twice_costs() -> None:
 
 HOPPER = capabilities("sm_90")
 
-def in_panels(m: int, n: int, k: int, columns: int, exact: bool = False,
-              **changes: int) -> dict[tuple[OptOps, int], int] | None:
+def chosen_shape(m: int, n: int, k: int, columns: int, exact: bool = False,
+                 **changes: int) -> dict[tuple[OptOps, int], int] | None:
   choice = tile(axis(m, 0), axis(n, 1), axis(k, 2), 1, product_of_group(columns, dtypes.bfloat16),
                 replace(HOPPER, **changes), exact)
   return None if choice is None else {(o.op, o.axis): o.amount for o in choice.opts if o.op is not OptOps.MATRIX}
 
-def test_panels_are_shared_by_as_many_groups_of_waves_as_registers_allow() -> None:
-  assert in_panels(4096, 4096, 4096, 256) == {(OptOps.LOCAL, 0): 3}
-  assert in_panels(4096, 4096, 4096, 256,
-                   unit_registers=49152) == {(OptOps.LOCAL, 0): 2}, ("three groups would leave 128 registers to a lane")
-  assert in_panels(4096, 4096, 4096, 256, local_bytes=160 << 10) is None, ("factors of one group would fit, but its "
-                                                                           "lanes have too much to copy")
-  assert in_panels(4096, 4096, 4096, 256, exact=True) == {(OptOps.LOCAL, 0): 2}, "three groups compute some rows twice"
+def test_shared_operands_are_read_by_as_many_groups_of_waves_as_registers_allow() -> None:
+  assert chosen_shape(4096, 4096, 4096, 256) == {(OptOps.LOCAL, 0): 3}
+  assert chosen_shape(4096, 4096, 4096, 256,
+                      unit_registers=49152) == {(OptOps.LOCAL, 0): 2}, (
+    "three groups would leave 128 registers to a lane")
+  assert chosen_shape(4096, 4096, 4096, 256, local_bytes=160 << 10) is None, (
+    "factors of one group would fit, but its lanes have too much to copy")
+  assert chosen_shape(4096, 4096, 4096, 256, exact=True) == {(OptOps.LOCAL, 0): 2}, (
+    "three groups compute some rows twice")
 
 @pytest.mark.parametrize("m, n, k", [(63, 256, 512), (64, 255, 512), (64, 256, 500), (64, 256, 192), (64, 256, 65536)])
-def test_panels_want_whole_steps_and_not_few_of_them(m: int, n: int, k: int) -> None:
+def test_shared_operands_want_whole_steps_and_not_few_of_them(m: int, n: int, k: int) -> None:
   """A long sum has a second variable, for which sums of 256 columns leave no registers."""
-  assert in_panels(m, n, k, 256) is None
-  assert k != 65536 or in_panels(m, n, k, 128) is not None
+  assert chosen_shape(m, n, k, 256) is None
+  assert k != 65536 or chosen_shape(m, n, k, 128) is not None
 
-def test_panels_of_narrow_pieces_have_room_for_them() -> None:
+def test_shared_operands_of_narrow_pieces_have_room_for_them() -> None:
   """A 16-byte piece is 8 accesses of one half each, which lanes carry, or 4 accesses of two halves, which they copy."""
   unit, sizes = product_of_group(256, dtypes.bfloat16), (4096, 4096, 4096)
   def fitting(*accesses: int) -> list[int]:
@@ -96,10 +99,10 @@ def test_panels_of_narrow_pieces_have_room_for_them() -> None:
                                                                                      "registers")
   assert accesses_per_lane(TileShape(2, 1, 1, 1, 1), unit, (8, 1)) == (32, 8) and carries(8) and not carries(4)
   def cost_of(*accesses: int) -> float:
-    return panels_cost(TileShape(2, 1, 1, 1, 1), sizes, 1, unit, HOPPER, (accesses[0], accesses[1]))
+    return shared_operands_cost(TileShape(2, 1, 1, 1, 1), sizes, 1, unit, HOPPER, (accesses[0], accesses[1]))
   assert cost_of(1, 1) < cost_of(8, 1) < cost_of(8, 8) and cost_of(1, 1) < cost_of(4, 4)
 
-def test_panels_are_for_large_products() -> None:
+def test_shared_operands_are_for_large_products() -> None:
   """A step of the sum costs more where few workgroups share the card."""
   def cost_of(size: int, unit: Matrix) -> float:
     choice = tile(axis(size, 0), axis(size, 1), axis(4096, 2), 1, unit, HOPPER)

@@ -37,7 +37,7 @@ def test_what_is_cut() -> None:
   for other in (total(1 << 14, dtype=dtypes.int32), total(1 << 14, op=Ops.MAX), total(1 << 14, op=Ops.MUL)):
     assert in_blocks(other) is other
 
-def test_additions_of_panels_are_the_unit_s() -> None:
+def test_additions_of_shared_operands_are_the_unit_s() -> None:
   """An addition is 32 bytes of steps: a product of 64 halves is four additions."""
   r, unit = axis(8, 0, "REDUCE"), product_of_group(64, dtypes.float16)
   zero = UOp(Ops.CONST, F32.vec(32), (), 0.0)

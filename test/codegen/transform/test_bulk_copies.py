@@ -24,10 +24,10 @@ HALF = dtypes.float16
 CAPABLE = replace(capabilities("sm_90"), matrix=(product_of_group(64, HALF),))
 
 def boxed(kernel: UOp) -> Program:
-  """Return the Program with the heuristic's opts, and BOX."""
+  """Return the Program with the heuristic's opts, and BULK_COPY."""
   opts = choose_all(with_few_ranges(kernel, CAPABLE), CAPABLE)
   summed = [o.axis for o in opts if o.op is OptOps.MATRIX][2]
-  if not any(o.op is OptOps.BOX for o in opts): opts = (*opts, Opt(OptOps.BOX, summed, 1))
+  if not any(o.op is OptOps.BULK_COPY for o in opts): opts = (*opts, Opt(OptOps.BULK_COPY, summed, 1))
   return lower(optimize(kernel.replace(arg=KernelInfo(opts=opts)), CAPABLE), CAPABLE, "product")
 
 def same(kernel: UOp, program: Program) -> None:
@@ -122,9 +122,9 @@ def test_what_is_no_tensor() -> None:
 def test_a_sum_that_is_no_multiple_of_the_steps() -> None:
   """It gets zeros, the value of elements outside of the tensors."""
   kernel = product(64, 64, 504, HALF, dtypes.float32, True)
-  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in range(3)), Opt(OptOps.BOX, 2, 1)
+  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in range(3)), Opt(OptOps.BULK_COPY, 2, 1)
   program = lower(optimize(kernel.replace(arg=KernelInfo(opts=opts)), capabilities("sm_90")), CAPABLE, "product")
-  assert {u.arg.dims[0] for u in program.uops if u.op is Ops.BOX} == {504}
+  assert {u.arg.dims[0] for u in program.uops if u.op is Ops.TENSOR_BOX} == {504}
   same(kernel, program)
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_a_loop_around_the_loop_begins_with_new_signals() -> None:
   i, j, batch, x = axis(m, 0), axis(64, 1), axis(n, 2, "REDUCE"), axis(k, 3, "REDUCE")
   left, right = a.index(batch * (m * k) + i * k + x).load(), b.index(batch * (k * 64) + x * 64 + j).load()
   total = (left.cast(dtypes.float32) * right.cast(dtypes.float32)).reduce(Ops.ADD, batch, x)
-  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in (0, 1, 3)), Opt(OptOps.BOX, 3, 1)
+  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in (0, 1, 3)), Opt(OptOps.BULK_COPY, 3, 1)
   kernel = UOp.sink(out.index(i * 64 + j).store(total, i, j))
   program = lower(optimize(kernel.replace(arg=KernelInfo(opts=opts)), CAPABLE), CAPABLE, "product")
   at = next(k for k, u in enumerate(program.uops) if u.op is Ops.SIGNALS)
@@ -146,12 +146,12 @@ def test_one_factor_that_is_no_tensor_and_both_are_copied_by_lanes() -> None:
   out, a, b = UOp.param(0, dtypes.float32, m * 64), UOp.param(1, HALF, m * (k + 4)), UOp.param(2, HALF, k * 64)
   i, j, x = axis(m, 0), axis(64, 1), axis(k, 2, "REDUCE")
   left, right = (place.load().cast(dtypes.float32) for place in (a.index(i * (k + 4) + x), b.index(x * 64 + j)))
-  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in range(3)), Opt(OptOps.BOX, 2, 1)
+  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in range(3)), Opt(OptOps.BULK_COPY, 2, 1)
   kernel = UOp.sink(out.index(i * 64 + j).store((left * right).reduce(Ops.ADD, x), i, j), arg=KernelInfo(opts=opts))
-  assert not count(lower(optimize(kernel, CAPABLE), CAPABLE, "product"), Ops.BOX)
+  assert not count(lower(optimize(kernel, CAPABLE), CAPABLE, "product"), Ops.TENSOR_BOX)
 
 def test_boxes_outside_of_a_loop_are_refused() -> None:
   kernel = product(64, 64, 64, HALF, dtypes.float32, True)
-  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in range(3)), Opt(OptOps.BOX, 2, 1)
-  with pytest.raises(CompileError, match="leave BOX out"):
+  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in range(3)), Opt(OptOps.BULK_COPY, 2, 1)
+  with pytest.raises(CompileError, match="leave BULK_COPY out"):
     lower(optimize(kernel.replace(arg=KernelInfo(opts=opts)), CAPABLE), CAPABLE, "product")

@@ -127,7 +127,7 @@ def test_lanes_of_the_output_fold_their_own_results(deep: int, stages: int) -> N
   evaluate(lower(folded, EXCHANGING, "columns"), found)
   compare("program", expected, found, 0.0)
 
-@pytest.mark.parametrize("aligned, kind", [(True, OptOps.APART), (False, OptOps.UPCAST)])
+@pytest.mark.parametrize("aligned, kind", [(True, OptOps.STRIPED), (False, OptOps.UPCAST)])
 @pytest.mark.parametrize("columns", [521, 541])
 def test_long_rows_that_nothing_divides_have_copies_too(columns: int, aligned: bool, kind: OptOps) -> None:
   """The remainder is done by all lanes, and then by each lane.
@@ -145,7 +145,7 @@ def test_copies_apart_are_around_lanes() -> None:
   out, a = UOp.param(0, F32, 64), UOp.param(1, F32, 64)
   i = axis(64, 0)
   kernel = UOp.sink(out.index(i).store(a.index(i).load(), i))
-  split = apply(kernel, (Opt(OptOps.LOCAL, 0, 8), Opt(OptOps.APART, 0, 2)))
+  split = apply(kernel, (Opt(OptOps.LOCAL, 0, 8), Opt(OptOps.STRIPED, 0, 2)))
   found = {r.arg[1]: access_of(split.src[0]).stride(r) for r in split.toposort() if r.op is Ops.RANGE}
   assert found == {AxisType.LOCAL: 1, AxisType.UPCAST: 8, AxisType.LOOP: 16}
   agree(kernel, split)

@@ -95,7 +95,7 @@ def boxed_product() -> UOp:
   i, j, x = (UOp(Ops.RANGE, dtypes.weakint, (UOp.const(dtypes.weakint, n),), (k, kind))
              for k, (n, kind) in enumerate(((64, AxisType.LOOP), (64, AxisType.LOOP), (256, AxisType.REDUCE))))
   left, right = (place.load().cast(dtypes.float32) for place in (a.index(i * 256 + x), b.index(x * 64 + j)))
-  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in range(3)), Opt(OptOps.BOX, 2, 1)
+  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in range(3)), Opt(OptOps.BULK_COPY, 2, 1)
   return UOp.sink(out.index(i * 64 + j).store((left * right).reduce(Ops.ADD, x), i, j), arg=KernelInfo(opts=opts))
 
 def test_a_replay_with_other_buffers_copies_boxes_of_those(opened) -> None:

@@ -52,7 +52,7 @@ def twice() -> UOp:
   i, j, z, x = UOp.range(m, 0), UOp.range(n, 1), UOp.range(batch, 2, AxisType.REDUCE), UOp.range(k, 3, AxisType.REDUCE)
   left, right = (place.load().cast(dtypes.float32) for place in (a.index(z * (m * k) + i * k + x),
                                                                  b.index(z * (k * n) + x * n + j)))
-  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in (0, 1, 3)), Opt(OptOps.BOX, 3, 1)
+  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in (0, 1, 3)), Opt(OptOps.BULK_COPY, 3, 1)
   return UOp.sink(out.index(i * n + j).store((left * right).reduce(Ops.ADD, z, x), i, j), arg=KernelInfo(opts=opts))
 
 def cases(arch: str) -> Sequence[Case]:

@@ -60,14 +60,14 @@ def test_a_kernel_is_compiled_once(count: list[str]) -> None:
   assert isinstance(second, CachedKernel) and first[1:] == second[1:] and len(count) == 1
 
 UNITS: dict[str, Callable[[Matrix], bool]] = {
-  "gfx1100": lambda unit: not unit.fragments and not unit.panels, "gfx942": lambda unit: not unit.fragments
-  and not unit.panels,
-  "sm_80": lambda unit: unit.fragments, "sm_90": lambda unit: unit.panels}
+  "gfx1100": lambda unit: not unit.fragments and not unit.shared_operands, "gfx942": lambda unit: not unit.fragments
+  and not unit.shared_operands,
+  "sm_80": lambda unit: unit.fragments, "sm_90": lambda unit: unit.shared_operands}
 
 @pytest.mark.parametrize("arch", UNITS)
 def test_operations_are_those_asked_for_whatever_unit_does_them(count: list[str], arch: str) -> None:
-  """Lanes share matrices, fragments and panels: an MMA is one node for each lane, and operands go through local
-  memory."""
+  """Lanes share matrices, fragments and shared operands: an MMA is one node for each lane, and operands go through
+  local memory."""
   kernel = schedule(
     canonicalize([(Tensor.empty(256, 512, dtype="half") @ Tensor.empty(512, 128, dtype="half")).uop])).kernels[0].sink
   units = {u.arg for u in optimize(kernel, capabilities_of(arch, "")).toposort() if u.op is Ops.MMA}

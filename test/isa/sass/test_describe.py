@@ -138,15 +138,15 @@ def test_narrow_copies_have_few_gates() -> None:
 def test_a_long_sum_of_four_warps() -> None:
   """The gradient of a last layer's input over 50304 classes is computed in blocks of products of four warps."""
   program = compiled(product(2048, 768, 50304, dtypes.float16, dtypes.float32), "sm_90")
-  assert bounds(program, "sm_90").whole.share >= 0.5 and sum(u.op is Ops.PANEL for u in program.uops) == 2
+  assert bounds(program, "sm_90").whole.share >= 0.5 and sum(u.op is Ops.SHARED_OPERAND for u in program.uops) == 2
 
 def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_are_faster() -> None:
   """The sum is no multiple of 64; its zeros are outside of the tensors. With equal bounds lanes copy."""
   kernel, capable = product(4096, 4096, 1000, dtypes.float16, dtypes.float32), capabilities("sm_90")
-  program, without = compiled(kernel, "sm_90"), lower(optimize(kernel, replace(capable, boxes=False)), capable,
+  program, without = compiled(kernel, "sm_90"), lower(optimize(kernel, replace(capable, bulk_copies=False)), capable,
                                                       "product")
-  assert any(u.op is Ops.BOX for u in program.uops) and not any(u.op is Ops.BOX for u in without.uops)
-  assert not any(u.op is Ops.BOX for u in compiled(product(4096, 4096, 1024, dtypes.float16, dtypes.float32),
+  assert any(u.op is Ops.TENSOR_BOX for u in program.uops) and not any(u.op is Ops.TENSOR_BOX for u in without.uops)
+  assert not any(u.op is Ops.TENSOR_BOX for u in compiled(product(4096, 4096, 1024, dtypes.float16, dtypes.float32),
                                                    "sm_90").uops)
   found, other = bounds(program, "sm_90"), bounds(without, "sm_90")
   assert found.hottest.share >= 0.95 and found.hottest.rate > 1.1 * other.hottest.rate

@@ -4,7 +4,7 @@ import pytest
 
 from tinyhw.dtype import dtypes
 from tinyhw.machine.model.access import Accesses, Pattern, bank_cycles, compiled, distinct_bytes, sectors
-from tinyhw.uop.boxes import Box
+from tinyhw.uop.tensor_box import TensorBox
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
@@ -49,7 +49,8 @@ def test_a_gate_leaves_lanes_out() -> None:
   assert done(UOp.param(1, dtypes.bool, 64).index(LANE).load()) == 1.0 == pattern(LANE).done
 
 def test_boxes_are_asked_for_once_by_a_workgroup() -> None:
-  box = UOp(Ops.BOX, dtypes.float32, (BUFFER, LOOP * 32, (GRID // 4) * 8), Box((512, 128), (1, 512), (32, 8)))
+  box = UOp(Ops.TENSOR_BOX, dtypes.float32, (BUFFER, LOOP * 32, (GRID // 4) * 8),
+            TensorBox((512, 128), (1, 512), (32, 8)))
   found = Accesses([GRID, LANE, LOOP], 32, 16).pattern(box)
   assert found is not None and found.fresh == 4 / 16 and found.lanes == ((0,) * 32, (128,) * 32)
 

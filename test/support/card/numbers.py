@@ -48,8 +48,8 @@ def best(work: Callable[[], None], wait: Callable[[], None], runs: int = RUNS) -
 
 def size(full: int, small: int) -> int: return small if EMULATE.value else full
 
-PANELS = {"HMMA": False, "wgmma": True}                # units: whether they read panels in shared memory, as those of
-                                                       # four warps do
+# units: whether they read operands in shared memory, as those of four warps do
+SHARED_OPERANDS = {"HMMA": False, "wgmma": True}
 INSTRUCTIONS = {"HMMA": "HMMA", "wgmma": "HGMMA"}   # that multiply, without what stands behind their points
 
 @contextlib.contextmanager
@@ -58,7 +58,8 @@ def only(unit: str, device: Compiled) -> Iterator[list[Code]]:
   made = list[Code]()
   def of_unit(arch: str, name: str, kept: Callable[[str, str], Capabilities] = engine.capabilities_of) -> Capabilities:
     found = kept(arch, name)
-    return dataclasses.replace(found, matrix=tuple(matrix for matrix in found.matrix if matrix.panels == PANELS[unit]))
+    shared = SHARED_OPERANDS[unit]
+    return dataclasses.replace(found, matrix=tuple(m for m in found.matrix if m.shared_operands == shared))
   def compiled(sink: UOp, arch: str, name: str = "",
                kept: Callable[..., engine.CachedKernel] = engine.compile_kernel) -> engine.CachedKernel:
     kernel = kept(sink, arch, name)
@@ -95,8 +96,8 @@ class Ours:
   def units(self) -> list[str]:
     """The matrix units that a product can be compiled for; none for what is no GPU."""
     if not isinstance(self.device, (NVDevice, CudaDevice)): return []
-    return [unit for unit, panels in PANELS.items()
-            if any(matrix.panels == panels for matrix in capabilities(self.device.arch).matrix)]
+    return [unit for unit, shared in SHARED_OPERANDS.items()
+            if any(matrix.shared_operands == shared for matrix in capabilities(self.device.arch).matrix)]
   def with_unit(self, unit: str, work: Callable[[], float]) -> float:
     """What some work gives whose product is compiled for that unit.
 

@@ -1,5 +1,5 @@
-"""Products whose operands the unit itself reads from local memory (PANEL): the layout of the elements there, and the
-results of the interpreter."""
+"""Products whose operands the unit itself reads from local memory (SHARED_OPERAND): the layout of the elements there,
+and the results of the interpreter."""
 from __future__ import annotations
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.table.matrix import product_of_group
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
-from tinyhw.uop.matrix import Panels
+from tinyhw.uop.matrix import SwizzledLayout
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 from tinyhw.uop.verify.verify import verify
@@ -26,13 +26,13 @@ CAPABLE = replace(capabilities("sm_90"), matrix=(UNIT,))
 
 def test_lines_follow_each_other_and_their_pieces_change_places() -> None:
   """The 128-byte swizzle: piece p of line r at p ^ r % 8."""
-  panels = Panels(16, False)
-  assert [panels.place(line, 0, 2) for line in range(9)] == [0, 64 + 8, 128 + 16, 192 + 24, 256 + 32, 320 + 40,
+  layout = SwizzledLayout(16, False)
+  assert [layout.place(line, 0, 2) for line in range(9)] == [0, 64 + 8, 128 + 16, 192 + 24, 256 + 32, 320 + 40,
                                                              384 + 48, 448 + 56, 512]
-  assert panels.place(3, 8 * 5 + 7, 2) == 3 * 64 + 8 * (5 ^ 3) + 7 and panels.place(3, 64 + 1,
+  assert layout.place(3, 8 * 5 + 7, 2) == 3 * 64 + 8 * (5 ^ 3) + 7 and layout.place(3, 64 + 1,
                                                                                     2) == 16 * 64 + 3 * 64 + 8 * 3 + 1
-  assert sorted(panels.place(line, at, 2) for line in range(16) for at in range(128)) == list(range(16 * 128))
-  assert sorted(panels.place(line, at, 1) for line in range(16) for at in range(256)) == list(range(16 * 256))
+  assert sorted(layout.place(line, at, 2) for line in range(16) for at in range(128)) == list(range(16 * 128))
+  assert sorted(layout.place(line, at, 1) for line in range(16) for at in range(256)) == list(range(16 * 256))
 
 @pytest.mark.parametrize("transposed", (False, True))
 def test_a_program_computes_what_the_kernel_says(transposed: bool) -> None:
@@ -40,31 +40,31 @@ def test_a_program_computes_what_the_kernel_says(transposed: bool) -> None:
   kernel = product(64, 64, 256, HALF, dtypes.float32, transposed)
   program = lower(optimize(kernel, CAPABLE), CAPABLE, "product")
   verify(program, 2)
-  panels = {u.arg.transposed for u in program.uops if u.op is Ops.PANEL}
-  assert program.lanes == 128 and panels == {False, not transposed}
+  transposes = {u.arg.transposed for u in program.uops if u.op is Ops.SHARED_OPERAND}
+  assert program.lanes == 128 and transposes == {False, not transposed}
   expected, found = data_for(kernel), data_for(kernel)
   evaluate(kernel, expected)
   evaluate(program, found)
-  compare("panels", expected, found, 0.0)
+  compare("shared operands", expected, found, 0.0)
 
 def test_lanes_name_one_place() -> None:
   local, zero = UOp(Ops.DEFINE_LOCAL, HALF, (), (0, 64 * 64)), UOp(Ops.CONST, dtypes.float32.vec(32), (), 0.0)
   lane = UOp(Ops.RANGE, dtypes.int32, (UOp.const(dtypes.int32, 128),), (0, AxisType.LOCAL))
-  panel = UOp(Ops.PANEL, HALF, (UOp(Ops.INDEX, HALF, (local, lane)),), Panels(64, False))
-  product, end = UOp(Ops.MMA, zero.dtype, (panel, panel, zero), UNIT), UOp(Ops.END, dtypes.void, (lane,))
-  uops = local, zero, lane.src[0], lane, panel.src[0], panel, product, end
+  operand = UOp(Ops.SHARED_OPERAND, HALF, (UOp(Ops.INDEX, HALF, (local, lane)),), SwizzledLayout(64, False))
+  product, end = UOp(Ops.MMA, zero.dtype, (operand, operand, zero), UNIT), UOp(Ops.END, dtypes.void, (lane,))
+  uops = local, zero, lane.src[0], lane, operand.src[0], operand, product, end
   with pytest.raises(VerifyError, match="lanes of one product name different places"):
     evaluate(Program("k", uops, 1, frozenset()), {})
 
-def test_what_is_no_panel_is_refused() -> None:
+def test_what_is_no_shared_operand_is_refused() -> None:
   local, at = UOp(Ops.DEFINE_LOCAL, HALF, (), (0, 64)), UOp.const(dtypes.int32, 0)
   place = UOp(Ops.INDEX, HALF, (local, at))
-  wrong = UOp(Ops.PANEL, HALF, (place,), 3), UOp(Ops.PANEL, HALF, (at,), Panels(8, False))
-  for panel, reason in zip(wrong, ("lies as 3, not as Panels", "not of .INDEX.")):
-    with pytest.raises(VerifyError, match=reason): verify(Program("k", (local, at, place, panel), 1, frozenset()), 1)
+  wrong = UOp(Ops.SHARED_OPERAND, HALF, (place,), 3), UOp(Ops.SHARED_OPERAND, HALF, (at,), SwizzledLayout(8, False))
+  for operand, reason in zip(wrong, ("lies as 3, not as SwizzledLayout", "not of .INDEX.")):
+    with pytest.raises(VerifyError, match=reason): verify(Program("k", (local, at, place, operand), 1, frozenset()), 1)
   value, zero = UOp(Ops.LOAD, HALF, (place,)), UOp(Ops.CONST, dtypes.float32.vec(32), (), 0.0)
   product = UOp(Ops.MMA, zero.dtype, (value, value, zero), UNIT)
-  with pytest.raises(VerifyError, match="takes PANELs"):
+  with pytest.raises(VerifyError, match="takes SHARED_OPERAND nodes"):
     verify(Program("k", (local, at, place, value, zero, product), 1, frozenset()), 1)
 
 def exchanging(distance: int, lanes: int) -> Program:

@@ -5,7 +5,7 @@ import pytest
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
-from tinyhw.uop.boxes import Box
+from tinyhw.uop.tensor_box import TensorBox
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
@@ -18,7 +18,7 @@ DATA, LOCAL, COUNT = UOp.param(0, HALF, 1024), UOp(Ops.DEFINE_LOCAL, HALF, (),
 ZERO, ONE = UOp.const(dtypes.int32, 0), UOp.const(dtypes.int32, 1)
 GOAL, SIGNAL, ELEMENT = UOp(Ops.INDEX, HALF, (LOCAL, ZERO)), UOp(Ops.INDEX, COUNT.dtype,
                                                                  (COUNT, ZERO)), UOp(Ops.INDEX, HALF, (DATA, ZERO))
-BOX = UOp(Ops.BOX, HALF, (DATA, ZERO, ONE), Box((64, 16), (1, 64), (64, 8)))
+BOX = UOp(Ops.TENSOR_BOX, HALF, (DATA, ZERO, ONE), TensorBox((64, 16), (1, 64), (64, 8)))
 BEFORE = (DATA, LOCAL, COUNT, ZERO, ONE, GOAL, SIGNAL, ELEMENT)
 
 def checked(*uops: UOp) -> None: verify(Program("k", (*BEFORE, *uops), 1, frozenset()), 1)
@@ -30,9 +30,9 @@ def test_a_box_that_a_signal_counts() -> None:
 
 @pytest.mark.parametrize("wrong, said", [
   (BOX.replace(src=(DATA, ZERO)), "coordinate for each of 2 axes"),
-  (BOX.replace(arg=Box((64, 17), (1, 64), (64, 8))), "last element is 1087, of 1024"),
+  (BOX.replace(arg=TensorBox((64, 17), (1, 64), (64, 8))), "last element is 1087, of 1024"),
   (BOX.replace(src=(LOCAL, ZERO, ONE)), "not of .PARAM"),
-  (BOX.replace(arg=Box((64, 16), (1, 64), (32, 8))), "lines of 64 bytes"),
+  (BOX.replace(arg=TensorBox((64, 16), (1, 64), (32, 8))), "lines of 64 bytes"),
   (UOp(Ops.ASYNC_COPY, VOID, (GOAL, ELEMENT), 0), "of 0 elements"),
   (UOp(Ops.ASYNC_COPY, VOID, (ELEMENT, ELEMENT), 8), "not from memory to local memory"),
   (UOp(Ops.SIGNALS, VOID, (LOCAL,)), "not of local memory of uint64"),

@@ -13,17 +13,17 @@ done with the array that is filled next. No copy is in flight after the last ite
 end have a closed gate, and their groups are empty. Two kinds of loops are left to pipeline.py: those that compute the
 stored values, and those whose elements are too small for a copy.
 
-A matrix unit that reads the arrays itself (PANEL) may continue the products of an iteration in the next one. The copies
-therefore start one iteration later, into the array of the iteration before the last one. The loop waits for the
-products of that iteration together with the oldest group.
+A matrix unit that reads the arrays itself (SHARED_OPERAND) may continue the products of an iteration in the next one.
+The copies therefore start one iteration later, into the array of the iteration before the last one. The loop waits for
+the products of that iteration together with the oldest group.
 
-With PANELs, elements may be 0 where a gate is closed. Such elements are copied where the gate is open, and a lane
-stores zeros elsewhere. Elements that are too small for a copy are carried by the lanes. They are loaded into variables
-two iterations before their use. They are stored one iteration before it, after the products, which wait for all loads.
-The last iteration stores once more, to an array without a reader.
+With SHARED_OPERAND nodes, elements may be 0 where a gate is closed. Such elements are copied where the gate is open,
+and a lane stores zeros elsewhere. Elements that are too small for a copy are carried by the lanes. They are loaded into
+variables two iterations before their use. They are stored one iteration before it, after the products, which wait for
+all loads. The last iteration stores once more, to an array without a reader.
 
-Arrays that are filled with BOXes (bulk_copies.py) have a signal each. A filling is the next phase of its signal.
-Iteration i waits for phase i // stages of signal i % stages instead of a group.
+Arrays that are filled from TENSOR_BOX nodes (bulk_copies.py) have a signal each. A filling is the next phase of its
+signal. Iteration i waits for phase i // stages of signal i % stages instead of a group.
 
 Input and output are the uops of a Program, in order; they compute the same. Cost: a few walks for each such loop.
 """
@@ -44,7 +44,7 @@ STAGES = (4, 2)  # numbers of arrays, best first: powers of two, so that an iter
 class Fill(NamedTuple):
   """A STORE of a body to shared memory.
 
-  `goal`: the index in shared memory. `place`: the index in memory, or the BOX, that is copied there.
+  `goal`: the index in shared memory. `place`: the index in memory, or the TENSOR_BOX, that is copied there.
   `gate`: the condition of the copy; None if all lanes copy. `load`: the load of elements that lanes carry in registers.
   `padded`: zeros are stored where the gate is closed.
   """
@@ -63,7 +63,7 @@ class Fill(NamedTuple):
   @property
   def elements(self) -> int:
     """Return the number of elements that are copied."""
-    return int(self.place.arg.count) if self.place.op is Ops.BOX else self.store.src[1].dtype.count
+    return int(self.place.arg.count) if self.place.op is Ops.TENSOR_BOX else self.store.src[1].dtype.count
 
 def prefetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
   """Fill shared memory some iterations ahead, by asynchronous copies. written: slots of buffers.
@@ -73,12 +73,12 @@ def prefetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilitie
   if not capabilities.copies: return uops
   for body in reversed(bodies_of(uops)):   # from the last one on, so that positions stay valid
     fills = fills_of(uops, body, written, capabilities.copies)
-    late = in_panels(uops, fills)
+    late = fills_shared_operands(uops, fills)
     stages = stages_of(uops[body.start], fills, capabilities.local_bytes, 1 if late else WORKGROUPS)
     if stages: uops = without_unused(ahead(uops, body, fills, stages, late))
-  if any(u.op is Ops.STORE and u.src[1].op is Ops.BOX for u in uops):
+  if any(u.op is Ops.STORE and u.src[1].op is Ops.TENSOR_BOX for u in uops):
     raise CompileError("boxes are copied in loops of two iterations and more, from buffers that the kernel does not "
-                       "write; leave BOX out")
+                       "write; leave BULK_COPY out")
   return uops
 
 def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[int, ...]) -> list[Fill]:
@@ -93,7 +93,7 @@ def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[
   changing = {counter, *inside}
   for u in fills:
     load, gate = u.src[1], u.src[2] if len(u.src) > 2 else None
-    if load.op is Ops.BOX:
+    if load.op is Ops.TENSOR_BOX:
       if load.src[0].arg[0] in written: return []
       found.append(Fill(u, u.src[0], load, None))
       continue
@@ -104,9 +104,9 @@ def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[
     if not whole: found.append(Fill(u, u.src[0], load.src[0], gate, load))
     else: found.append(Fill(u, u.src[0], load.src[0], load.src[1] if padded else gate, None, padded))
   carried = [fill.load for fill in found if fill.load is not None]
-  if (carried or any(fill.padded for fill in found)) and not in_panels(uops, found): return []
+  if (carried or any(fill.padded for fill in found)) and not fills_shared_operands(uops, found): return []
   if sum(load.dtype.itemsize for load in carried) > MOST_BYTES: return []
-  needed = needed_by([fill for fill in found if fill.place.op is not Ops.BOX])
+  needed = needed_by([fill for fill in found if fill.place.op is not Ops.TENSOR_BOX])
   if any(v in changing and v.op in (Ops.LOAD, Ops.ACC) and v not in carried for v in needed): return []
   return found if len({fill.place.op for fill in found}) < 2 else []
 
@@ -114,10 +114,10 @@ def needed_by(fills: list[Fill]) -> dict[UOp, None]:
   """Return all nodes that the addresses and gates of copies need."""
   return UOp(Ops.GROUP, dtypes.void, tuple([s for fill in fills for s in fill.sources])).toposort()
 
-def in_panels(uops: list[UOp], fills: list[Fill]) -> bool:
+def fills_shared_operands(uops: list[UOp], fills: list[Fill]) -> bool:
   """Does the matrix unit read the arrays itself?"""
   arrays = {fill.goal.src[0] for fill in fills}
-  return any(u.op is Ops.PANEL and u.src[0].src[0] in arrays for u in uops)
+  return any(u.op is Ops.SHARED_OPERAND and u.src[0].src[0] in arrays for u in uops)
 
 def stages_of(counter: UOp, fills: list[Fill], local_bytes: int, workgroups: int) -> int:
   """Return how many arrays of each kind fit, at most as many as there are iterations; 0 if none.
@@ -126,7 +126,7 @@ def stages_of(counter: UOp, fills: list[Fill], local_bytes: int, workgroups: int
   """
   arrays = {fill.goal.src[0] for fill in fills}
   size = sum(u.arg[1] * u.dtype.itemsize for u in arrays)
-  if any(fill.place.op is Ops.BOX for fill in fills): local_bytes -= SIGNALS_BYTES
+  if any(fill.place.op is Ops.TENSOR_BOX for fill in fills): local_bytes -= SIGNALS_BYTES
   if not fills or counter.src[0].op is not Ops.CONST: return 0
   return next((n for n in STAGES if n <= counter.src[0].arg and n * size * workgroups <= local_bytes), 0)
 
@@ -138,7 +138,7 @@ def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: boo
   counter, inside = uops[body.start], uops[body.start + 1:body.barrier]
   arrays = {u: UOp(Ops.DEFINE_LOCAL, u.dtype, (), (u.arg[0], u.arg[1] * stages))
             for u in (fill.goal.src[0] for fill in fills)}
-  signals = signals_of(uops, stages) if fills[0].place.op is Ops.BOX else None
+  signals = signals_of(uops, stages) if fills[0].place.op is Ops.TENSOR_BOX else None
   filling, carrying = (Filling(part, [u for u in inside if u in needed], counter, arrays, signals) for part in (
     [fill for fill in fills if fill.load is None], [fill for fill in fills if fill.load is not None])
                        for needed in (needed_by(part),))

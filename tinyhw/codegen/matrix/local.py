@@ -5,8 +5,9 @@ that are contiguous in memory. In shared memory the steps of the sum are adjacen
 lane therefore loads its share of an operand in wide pieces (`share`).
 
 Where lanes load operands together (`Matrix.fragments`), shared memory keeps the order of memory, so that whole pieces
-can be copied unchanged (prefetch.py). This also holds where the unit reads shared memory itself (`Matrix.panels`).
-Shared memory then has panels (swizzled blocks), which a target may also fill by bulk copies (bulk_copies.py).
+can be copied unchanged (prefetch.py). This also holds where the unit reads shared memory itself
+(`Matrix.shared_operands`). Shared memory then has swizzled lines, which a target may also fill by bulk copies
+(bulk_copies.py).
 """
 from __future__ import annotations
 import math
@@ -14,12 +15,12 @@ import math
 from tinyhw.codegen.kernel.affine import common_factor, linear, make, number
 from tinyhw.codegen.kernel.vector_width import gate_width, is_plain, width_along
 from tinyhw.codegen.matrix.operands import ProductRange, WorkgroupTile, further, place, position, times
-from tinyhw.codegen.transform.bulk_copies import MOST_LINES, OperandTensor, boxes_of, tensor_of, weights
+from tinyhw.codegen.transform.bulk_copies import MOST_LINES, OperandTensor, tensor_boxes, tensor_of, weights
 from tinyhw.codegen.transform.tiling import part_of, substitute
 from tinyhw.dtype import DType, dtypes
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.matrix import BLOCK_ROWS, LINE_BYTES, LINES, PIECE_BYTES, WORD_BYTES, Layout, Matrix, Panels
+from tinyhw.uop.matrix import BLOCK_ROWS, LINE_BYTES, LINES, PIECE_BYTES, WORD_BYTES, Layout, Matrix, SwizzledLayout
 from tinyhw.uop.ops import UOp
 
 weakint = dtypes.weakint
@@ -34,7 +35,7 @@ RANGES = 3            # new ones for a shared array
 def share(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, axis: str, wave: UOp, matrix: Matrix,
           layout: Layout | None, fresh: int, stage: int) -> UOp:
   """Load a lane's elements of an operand from shared memory. The operand has rows or columns (mn_range, axis)."""
-  assert layout is not None, "only panels are none of a lane's"
+  assert layout is not None, "only shared operands are none of a lane's"
   if matrix.fragments: return fragment(x, tile, mn_range, axis, wave, matrix, layout, fresh, stage)
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
   conflicts = has_bank_conflicts(layout, axis, aligned * x.dtype.itemsize)
@@ -71,14 +72,14 @@ class Array(NamedTuple):
 
   def size(self, rows: int, steps: int) -> int: return (steps if self.transposed else rows) * self.pitch
 
-class PanelArray(NamedTuple):
-  """An operand in panels, as `Panels` has them."""
-  panels: Panels
+class SwizzledArray(NamedTuple):
+  """An operand in the order of `SwizzledLayout`."""
+  layout: SwizzledLayout
   length: int   # elements of a line
   digits: tuple[tuple[int, int], ...] = ()
 
   def place(self, row: UOp, step: UOp) -> UOp:
-    line, along = (step, row) if self.panels.transposed else (row, step)
+    line, along = (step, row) if self.layout.transposed else (row, step)
     piece = self.length * PIECE_BYTES // LINE_BYTES
     number_of_piece = make(Ops.IDIV, weakint, (make(Ops.MOD, weakint, (along, number(self.length))), number(piece)))
     changed = make(Ops.XOR, weakint, (number_of_piece, make(Ops.MOD, weakint, (line, number(LINES)))))
@@ -87,18 +88,18 @@ class PanelArray(NamedTuple):
 
   def begin(self, row: UOp, step: UOp) -> UOp:
     """Return the first element of the line that holds an element."""
-    line, along = (step, row) if self.panels.transposed else (row, step)
-    before = times(make(Ops.IDIV, weakint, (along, number(self.length))), self.panels.lines)
+    line, along = (step, row) if self.layout.transposed else (row, step)
+    before = times(make(Ops.IDIV, weakint, (along, number(self.length))), self.layout.lines)
     return times(make(Ops.ADD, weakint, (before, line)), self.length)
 
   def size(self, rows: int, steps: int) -> int: return rows * steps
 
-def panels(x: UOp, y: UOp, tile: WorkgroupTile, wave: UOp, fresh: int, stage: int) -> tuple[UOp, UOp]:
-  """Return both operands as PANELs."""
+def shared_operands(x: UOp, y: UOp, tile: WorkgroupTile, wave: UOp, fresh: int, stage: int) -> tuple[UOp, UOp]:
+  """Return both operands as SHARED_OPERAND nodes."""
   operands = (x, tile.row), (y, tile.column)
   tensors = [tensor_in(factor, tile, mn_range) if tile.bulk else None for factor, mn_range in operands]
   if None in tensors: tensors = [None, None]
-  a, b = (panel(factor, tile, mn_range, wave, fresh + RANGES * k, stage + k, tensor)
+  a, b = (shared_operand(factor, tile, mn_range, wave, fresh + RANGES * k, stage + k, tensor)
           for k, ((factor, mn_range), tensor) in enumerate(zip(operands, tensors)))
   return a, b
 
@@ -107,26 +108,27 @@ def tensor_in(x: UOp, tile: WorkgroupTile, mn_range: ProductRange) -> OperandTen
   along, line = (mn_range, tile.step) if lies_along_rows(x, tile, mn_range) else (tile.step, mn_range)
   return tensor_of(x, weights(along.parts), weights(line.parts)) if line.size <= MOST_LINES else None
 
-def panel(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, wave: UOp, fresh: int, stage: int,
+def shared_operand(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, wave: UOp, fresh: int, stage: int,
           tensor: OperandTensor | None) -> UOp:
-  """Return an operand as a PANEL. Shared memory is contiguous as memory is, along the steps or along the rows (or
-  columns)."""
+  """Return an operand as a SHARED_OPERAND. Shared memory is contiguous as memory is, along the steps or along the rows
+  (or columns)."""
   transposed = lies_along_rows(x, tile, mn_range)
   _, cut = pieces_of(x, tile, mn_range, workgroup_of(tile, wave), True)
   lines = tile.step.size if transposed else mn_range.size
-  array = PanelArray(Panels(lines, transposed), LINE_BYTES // x.dtype.itemsize)
+  array = SwizzledArray(SwizzledLayout(lines, transposed), LINE_BYTES // x.dtype.itemsize)
   if tensor is None: local = staged(x, tile, mn_range, wave, array, cut, fresh, stage)
   else: local = bulk_copied(tensor, tile, wave, array, mn_range.size * tile.step.size, stage)
   row, step = (position([*s.parts[:-1], number(0)], s) for s in (mn_range, tile.step))
-  return UOp(Ops.PANEL, x.dtype, (UOp(Ops.INDEX, x.dtype, (local, array.begin(row, step))),), array.panels)
+  return UOp(Ops.SHARED_OPERAND, x.dtype, (UOp(Ops.INDEX, x.dtype, (local, array.begin(row, step))),), array.layout)
 
-def bulk_copied(tensor: OperandTensor, tile: WorkgroupTile, wave: UOp, array: PanelArray, size: int, stage: int) -> UOp:
-  """Return a shared array of panels, each filled by one BOX."""
+def bulk_copied(tensor: OperandTensor, tile: WorkgroupTile, wave: UOp, array: SwizzledArray, size: int,
+                stage: int) -> UOp:
+  """Return a shared array of swizzle atoms, each filled by one TENSOR_BOX."""
   local = UOp(Ops.DEFINE_LOCAL, tensor.buffer.dtype, (), (stage, size))
-  lanes, lines = tuple(wave if r is tile.columns else r for r in tile.lanes), array.panels.lines
+  lanes, lines = tuple(wave if r is tile.columns else r for r in tile.lanes), array.layout.lines
   places = [UOp(Ops.INDEX, local.dtype, (local, number(at))) for at in range(0, size, lines * array.length)]
   stores = [UOp(Ops.STORE, dtypes.void, (place, box, *lanes))
-            for place, box in zip(places, boxes_of(tensor, size // lines, lines))]
+            for place, box in zip(places, tensor_boxes(tensor, size // lines, lines))]
   return UOp(Ops.AFTER, local.dtype, (local, *stores))
 
 def fragment(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, axis: str, wave: UOp, matrix: Matrix, layout: Layout,
@@ -320,7 +322,7 @@ def packed_place(row: UOp, digits: tuple[tuple[int, int], ...]) -> UOp:
     total, span = make(Ops.ADD, weakint, (total, times(digit, span))), span * radix
   return total
 
-def staged(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, wave: UOp, array: Array | PanelArray, cut: Pieces,
+def staged(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, wave: UOp, array: Array | SwizzledArray, cut: Pieces,
            fresh: int, stage: int) -> UOp:
   """Return a shared array of an operand, filled by copies of all lanes, in `rounds` rounds.
 
@@ -337,7 +339,7 @@ def staged(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, wave: UOp, array
   for r in lanes: at = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (at, r.src[0])), r))
   gate = make(Ops.CMPLT, dtypes.bool, (at, number(blocks)))
   # lanes without a block of their own load nothing; elsewhere they load another's, so that loads need no gate
-  idle = isinstance(array, PanelArray)
+  idle = isinstance(array, SwizzledArray)
   if not idle: at = make(Ops.MOD, weakint, (at, number(blocks)))
   row, step = (make(Ops.ADD, weakint, (times(first, size), within))
                for first, size, within in zip(cut.begin(at, mn_range, tile.step), (cut.rows, cut.steps), (down, along)))

@@ -11,7 +11,7 @@ import math
 
 from tinyhw.codegen.kernel.affine import linear, make, number
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
-from tinyhw.codegen.matrix.local import RANGES, panels, share
+from tinyhw.codegen.matrix.local import RANGES, share, shared_operands
 from tinyhw.codegen.matrix.operands import WorkgroupTile, further, place
 from tinyhw.codegen.transform.tiling import substitute
 from tinyhw.dtype import DType, can_lossless_cast, dtypes
@@ -112,7 +112,7 @@ def product(u: UOp, tile: WorkgroupTile, matrix: Matrix, wave: UOp, fresh: int, 
   x, y = factors(u, matrix) or u.src[0].src
   if tile.rows not in x.ranges: x, y = y, x
   assert matrix.c is not None
-  if matrix.panels: a, b = panels(x, y, tile, wave, fresh, stage)
+  if matrix.shared_operands: a, b = shared_operands(x, y, tile, wave, fresh, stage)
   else:
     a = share(x, tile, tile.row, "row", wave, matrix, matrix.a, fresh, stage)
     b = share(y, tile, tile.column, "column", wave, matrix, matrix.b, fresh + RANGES, stage + 1)

@@ -72,7 +72,8 @@ def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool =
     loops = [p for p in ranges[2].parts if p.arg[1] is AxisType.REDUCE]
     ranges = (*ranges[:2], ProductRange(tuple(p for p in ranges[2].parts if p not in loops[:-1])))
   lanes = sorted((p for ps in pieces.values() for p in ps if p.arg[1] is AxisType.LOCAL), key=lambda p: p.arg)
-  return WorkgroupTile(*ranges, tuple(lanes), any(o.op is OptOps.BOX and o.axis == axes[2] for o in opts), aligned)
+  bulk = any(o.op is OptOps.BULK_COPY and o.axis == axes[2] for o in opts)
+  return WorkgroupTile(*ranges, tuple(lanes), bulk, aligned)
 
 def place(layout: Layout, axis: str, lane: UOp) -> UOp:
   """Return the row, column or step of the first element of a lane, as an index."""

@@ -9,9 +9,9 @@ wave, the bytes that it stages, and its products at PRODUCTS_PER_BYTE. It includ
 where a shape does not divide the sizes. Fewer waves than the card runs at once take as long as that many. Cost: a
 hundred candidates.
 
-A unit that reads its operands from shared memory (`Matrix.panels`) overlaps all this work. The slowest of three
-resources counts then: the products, shared memory, and the caches between it and memory. Each is counted for the whole
-workgroup by the rates in `Capabilities`.
+A unit that reads its operands from shared memory (`Matrix.shared_operands`) overlaps all this work. The slowest of
+three resources counts then: the products, shared memory, and the caches between it and memory. Each is counted for the
+whole workgroup by the rates in `Capabilities`.
 """
 from __future__ import annotations
 import itertools
@@ -27,7 +27,7 @@ from tinyhw.uop.matrix import PIECE_BYTES, WORD_BYTES, Layout, Matrix
 from tinyhw.uop.ops import UOp
 
 WAVES = (1, 2)             # of a workgroup along each operand
-GROUPS = (1, 2, 3, 4)      # of waves that compute a matrix of panels together, along the rows
+GROUPS = (1, 2, 3, 4)      # of waves that compute a matrix of shared operands together, along the rows
 MATRICES = (1, 2, 4, 8)    # of a wave along each operand; 8 of them only
 MOST_OF_EIGHT = 64         # where they have no more rows or columns than this together
 PRODUCTS_PER_BYTE = 8      # that a matrix unit computes while shared memory gives it a byte: 2 to 8 on real ones
@@ -65,16 +65,16 @@ def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capa
   exact: nothing may be computed twice, since the kernel reads the buffer that it overwrites. Return None then if no
   shape divides the sizes.
   bulk: operands are copied by bulk copies. loaded: see Loaded.
-  accesses: for panels, the number of accesses that copy a 16-byte piece of operand A and of operand B.
+  accesses: for shared operands, the number of accesses that copy a 16-byte piece of operand A and of operand B.
   """
   sizes = size_of(m), size_of(n), size_of(k)
-  counts = (GROUPS, (1,), (1,), (1,), (1, 2)) if matrix.panels else (WAVES, WAVES, MATRICES, MATRICES, STEPS)
+  counts = (GROUPS, (1,), (1,), (1,), (1, 2)) if matrix.shared_operands else (WAVES, WAVES, MATRICES, MATRICES, STEPS)
   fitting = [s for s in map(TileShape._make, itertools.product(*counts))
              if fits(s, sizes, matrix, capabilities, bulk, loaded, accesses)]
   if exact: fitting = [s for s in fitting if sizes[0] % s.rows(matrix) == sizes[1] % s.columns(matrix) == 0]
-  if not fitting and (exact or matrix.panels): return None
+  if not fitting and (exact or matrix.shared_operands): return None
   def cost_of(s: TileShape) -> float:
-    return (panels_cost(s, sizes, others, matrix, capabilities, accesses) if matrix.panels
+    return (shared_operands_cost(s, sizes, others, matrix, capabilities, accesses) if matrix.shared_operands
             else cost(s, sizes, others, matrix, capabilities))
   best = min(fitting, key=cost_of, default=TileShape(1, 1, 1, 1, 1))
   opts = [Opt(OptOps.MATRIX, m.arg[0], matrix.m), Opt(OptOps.MATRIX, n.arg[0], matrix.n),
@@ -82,7 +82,7 @@ def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capa
   opts += [Opt(OptOps.UPCAST, r.arg[0], amount)
            for r, amount in ((m, best.tiles_m), (n, best.tiles_n), (k, best.steps_k)) if amount > 1]
   opts += [Opt(OptOps.LOCAL, r.arg[0], amount) for r, amount in ((m, best.warps_m), (n, best.warps_n)) if amount > 1]
-  if bulk: opts.append(Opt(OptOps.BOX, k.arg[0], 1))
+  if bulk: opts.append(Opt(OptOps.BULK_COPY, k.arg[0], 1))
   return Choice(tuple(opts), cost_of(best) / matrix.k, bulk)
 
 def in_order(opts: tuple[Opt, ...], sizes: dict[int, int], capabilities: Capabilities) -> tuple[Opt, ...]:
@@ -104,7 +104,7 @@ def fits(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, capabilities
          loaded: Loaded = None, accesses: tuple[int, int] = (1, 1)) -> bool:
   """Is the shape no larger than the product, and does it fit into registers and shared memory?"""
   m, n, k = sizes
-  if matrix.panels: return fits_in_panels(s, sizes, matrix, capabilities, bulk, accesses)
+  if matrix.shared_operands: return shared_operands_fit(s, sizes, matrix, capabilities, bulk, accesses)
   if s.tiles_m == 8 and s.tiles_m * matrix.m > MOST_OF_EIGHT or s.tiles_n == 8 and s.tiles_n * matrix.n > MOST_OF_EIGHT:
     return False
   if s.rows(matrix) > m or s.columns(matrix) > n or k // matrix.k % s.steps_k: return False
@@ -114,8 +114,8 @@ def fits(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, capabilities
   return (max(WORKGROUPS, UNIT_WAVES // (s.warps_m * s.warps_n)) * ARRAYS * size <= capabilities.local_bytes
           and max(accesses_per_lane(s, matrix)) <= MOST_ROUNDS)
 
-def fits_in_panels(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, bulk: bool,
-                   accesses: tuple[int, int]) -> bool:
+def shared_operands_fit(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities,
+                        bulk: bool, accesses: tuple[int, int]) -> bool:
   """The same for a unit that reads shared memory. The copies must also be able to run ahead (prefetch.py)."""
   steps = s.steps_k * matrix.k
   if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or ARRAYS * steps > sizes[2]:
@@ -133,7 +133,7 @@ def fits_in_panels(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, ca
   return (ARRAYS * staged(s, matrix) * steps * matrix.operand.itemsize + bulk * SIGNALS_BYTES
           <= capabilities.local_bytes)
 
-# of a sum of products of panels: a longer sum has one variable for a block and one for all blocks (blocks.py)
+# of a sum of products of shared operands: a longer sum has one variable for a block and one for all blocks (blocks.py)
 LONG_STEPS = 32768
 CARRYING = 4    # of OTHER_REGISTERS: those that a lane with pieces in registers does without
 LEAST_COPY = 4  # bytes of the smallest asynchronous copy to shared memory
@@ -165,10 +165,10 @@ def staged(s: TileShape, matrix: Matrix) -> int:
 def registers(s: TileShape, matrix: Matrix, loaded: Loaded = None, variables: int = 1) -> int:
   """Return the registers of a lane: sums, operands of one step, and its part of the next staging.
 
-  loaded: see Loaded. variables: for each sum of panels.
+  loaded: see Loaded. variables: for each sum of products of shared operands.
   """
   sums = s.tiles_m * s.tiles_n * elements(matrix.c) * matrix.result.itemsize * variables
-  if matrix.panels: return sums // 4 + OTHER_REGISTERS
+  if matrix.shared_operands: return sums // 4 + OTHER_REGISTERS
   size = matrix.operand.itemsize
   factors = (s.tiles_m * elements(matrix.a) + s.tiles_n * elements(matrix.b)) * size
   lines = sum(n * each for n, each in zip((s.rows(matrix), s.columns(matrix)), loaded or (size, size)))
@@ -186,15 +186,15 @@ def cost(s: TileShape, sizes: tuple[int, int, int], others: int, matrix: Matrix,
   products = s.tiles_m * s.tiles_n * matrix.m * matrix.n * matrix.k / PRODUCTS_PER_BYTE
   return (loaded + copied + products + BARRIER_BYTES / s.steps_k) * max(groups * waves, capabilities.threads / 2)
 
-def panels_cost(s: TileShape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities,
-                accesses: tuple[int, int]) -> float:
+def shared_operands_cost(s: TileShape, sizes: tuple[int, int, int], others: int, matrix: Matrix,
+                         capabilities: Capabilities, accesses: tuple[int, int]) -> float:
   """The same for a unit that reads shared memory."""
   groups = others * -(-sizes[0] // s.rows(matrix)) * -(-sizes[1] // s.columns(matrix))
   size, matrices = matrix.operand.itemsize, s.warps_m * s.warps_n * s.tiles_m * s.tiles_n
   copied = staged(s, matrix) * matrix.k * size
   carried = sum([rows * matrix.k * size for rows, n in zip(rows_and_columns(s, matrix), accesses) if carries(n)])
   local = matrices * (matrix.m + matrix.n) * matrix.k * size + copied + carried   # its stores have half of the banks
-  products = matrices * matrix.m * matrix.n * matrix.k * size / capabilities.panel_products
+  products = matrices * matrix.m * matrix.n * matrix.k * size / capabilities.products_per_byte
   units = capabilities.threads // UNIT_WAVES / 2
   # caches are shared by all units
   cached = (copied + (UNALIGNED - 1) * carried) * capabilities.cache_cost * min(groups / units, 1)

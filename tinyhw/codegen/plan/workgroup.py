@@ -212,7 +212,7 @@ def row_opts(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> list
   if repetitions == 1:
     possible = halved(most_repetitions(nest, r, capabilities))
     repetitions = next((c for c in possible if size_of(r) >= LONG * lanes * c), 1)
-  kind = OptOps.APART if capabilities.aligned and not rows_aligned(nest, r, repetitions) else OptOps.UPCAST
+  kind = OptOps.STRIPED if capabilities.aligned and not rows_aligned(nest, r, repetitions) else OptOps.UPCAST
   return [Opt(OptOps.LOCAL, r.arg[0], lanes)] + [Opt(kind, r.arg[0], repetitions)] * (repetitions > 1)
 
 def rows_aligned(nest: Nest, r: UOp, elements: int) -> bool:
@@ -249,8 +249,8 @@ def products(nest: Nest, capabilities: Capabilities) -> list[tuple[Opt, ...]]:
   """
   choices: list[Choice] = []
   for matrix in capabilities.matrix:
-    if matrix.c is None or not matrix.panels and (matrix.lanes != capabilities.lanes or choices): continue
-    for bulk in (False, True) if matrix.panels and capabilities.boxes else (False,):
+    if matrix.c is None or not matrix.shared_operands and (matrix.lanes != capabilities.lanes or choices): continue
+    for bulk in (False, True) if matrix.shared_operands and capabilities.bulk_copies else (False,):
       choice = product(nest, matrix, capabilities, bulk)
       if choice is not None: choices.append(choice)
   return [choice.opts for choice in sorted(choices, key=lambda choice: (choice.cost, choice.bulk))]
@@ -264,7 +264,7 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, bulk: bool =
   if len(nest.reduces) != 1 or not all(r in nest.reduces[0].ranges for r in nest.ranges): return None
   pair = factors(nest.reduces[0], matrix)
   if pair is None: return None
-  lines = [copied_along(x) for x in pair] if matrix.panels and not bulk else []
+  lines = [copied_along(x) for x in pair] if matrix.shared_operands and not bulk else []
   inner = [r for r in ranges_of(nest.reduces[0]) if size_of(r) >= matrix.k and all(r in x.ranges for x in pair)]
   if not inner: return None
   k = inner[-1]
@@ -279,7 +279,7 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, bulk: bool =
     if not of_rows: continue
     m = of_rows[-1]
     operands = (rows, m), (owners[0], n)
-    tensors = ((bulk or None in lines) and capabilities.boxes
+    tensors = ((bulk or None in lines) and capabilities.bulk_copies
                and all(is_tensor(x, r, k, matrix.transposes) for x, r in operands))
     if bulk != tensors: return None   # where lanes cannot copy whole pieces, bulk copies are better than narrow ones
     accesses = [1, 1]

@@ -141,7 +141,7 @@ class _Pseudo:
   def async_copy(self, u: UOp) -> None:
     gate = f"if {strip_parens(self.text[u.src[2]])}: " if len(u.src) > 2 else ""
     self.line(f"{gate}{self.place(u.src[0], u.arg)} <- "
-              f"{self.text[u.src[1]] if u.src[1].op is Ops.BOX else self.place(u.src[1], u.arg)}")
+              f"{self.text[u.src[1]] if u.src[1].op is Ops.TENSOR_BOX else self.place(u.src[1], u.arg)}")
 
   def box(self, u: UOp) -> None:
     sizes, first = "x".join(map(str, u.arg.sizes)), ", ".join(strip_parens(self.text[s]) for s in u.src[1:])
@@ -168,5 +168,5 @@ _RULES: dict[Ops, Callable[[_Pseudo, UOp], None]] = {
   Ops.SINK: _Pseudo.nothing,
   Ops.NOOP: _Pseudo.nothing, Ops.GROUP: _Pseudo.nothing, Ops.ASYNC_COPY: _Pseudo.async_copy, Ops.COMMIT: _Pseudo.commit,
   Ops.WAIT: _Pseudo.wait,
-  Ops.BOX: _Pseudo.box, Ops.SIGNALS: _Pseudo.signals,
+  Ops.TENSOR_BOX: _Pseudo.box, Ops.SIGNALS: _Pseudo.signals,
 }

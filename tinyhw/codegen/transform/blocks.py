@@ -21,13 +21,13 @@ from tinyhw.uop.ops import UOp
 
 LONG_SUM = 2048   # additions to one variable from which they are done in blocks
 BLOCK = 256       # additions of a block, about: the cost of its end is then below 1 %
-PANEL_BYTES = 32  # of the steps that a unit which reads panels adds at once
+STEP_BYTES = 32  # of the steps that a unit which reads shared memory adds at once
 
 def terms_of(u: UOp) -> int:
-  """Return the additions to a REDUCE's variable in one iteration: of a product of panels as many as its unit has
-  instructions."""
+  """Return the additions to a REDUCE's variable in one iteration: of a product of shared operands as many as its unit
+  has instructions."""
   terms = u.src[0].src if u.src[0].op is Ops.GROUP else u.src[:1]
-  return sum([t.arg.k * t.arg.operand.itemsize // PANEL_BYTES if t.op is Ops.MMA and t.arg.panels else 1
+  return sum([t.arg.k * t.arg.operand.itemsize // STEP_BYTES if t.op is Ops.MMA and t.arg.shared_operands else 1
               for t in terms])
 
 def is_long(u: UOp) -> bool:

@@ -1,9 +1,10 @@
-"""Find the tensor of an operand of a product, for targets with bulk copies (`Capabilities.boxes`, uop/boxes.py).
+"""Find the tensor of an operand of a product, for targets with bulk copies (`Capabilities.bulk_copies`,
+uop/tensor_box.py).
 
-A bulk copy moves a box of a tensor (BOX) to shared memory by one instruction. An operand is a load at `along + stride *
-line + rest`, of two positions: the position in a line of shared memory, and the number of the line. These two are the
-axes of the tensor. Other terms of the index are added to one of the two coordinates: multiples of the stride to the
-line, the others to the position. So several matrices, one after the other or next to each other, are one tensor.
+A bulk copy moves a box of a tensor (TENSOR_BOX) to shared memory by one instruction. An operand is a load at `along +
+stride * line + rest`, of two positions: the position in a line of shared memory, and the number of the line. These two
+are the axes of the tensor. Other terms of the index are added to one of the two coordinates: multiples of the stride to
+the line, the others to the position. So several matrices, one after the other or next to each other, are one tensor.
 
 There is no tensor if coordinates would leave a line of memory. A gate that limits one of the coordinates is the end of
 the tensor. There is no tensor with any other gate.
@@ -17,7 +18,7 @@ from tinyhw.codegen.kernel.affine import linear, number, total
 from tinyhw.codegen.transform.tiling import size_of
 from tinyhw.dtype import dtypes
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.uop.boxes import Box
+from tinyhw.uop.tensor_box import TensorBox
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import LINE_BYTES, PIECE_BYTES
 from tinyhw.uop.ops import UOp
@@ -98,11 +99,11 @@ def ends_of(x: Coordinate, y: Coordinate, gate: UOp | None) -> tuple[int, int] |
   cut = y.limit(gate)
   return None if cut is None else (x.end, min(cut, y.end))
 
-def boxes_of(tensor: OperandTensor, length: int, lines: int) -> list[UOp]:
-  """Return the BOXes, one for each panel, of an operand with this many elements along its lines."""
+def tensor_boxes(tensor: OperandTensor, length: int, lines: int) -> list[UOp]:
+  """Return the TENSOR_BOX nodes, one for each swizzle atom, of an operand with this many elements along its lines."""
   element = tensor.buffer.dtype
   line = LINE_BYTES // element.itemsize
-  box = Box(tensor.dims, (1, tensor.stride), (line, lines))
+  box = TensorBox(tensor.dims, (1, tensor.stride), (line, lines))
   x, y = tensor.first
-  return [UOp(Ops.BOX, element, (tensor.buffer, UOp(Ops.ADD, dtypes.weakint, (x, number(at))) if at else x, y), box)
-          for at in range(0, length, line)]
+  starts = [UOp(Ops.ADD, dtypes.weakint, (x, number(at))) if at else x for at in range(0, length, line)]
+  return [UOp(Ops.TENSOR_BOX, element, (tensor.buffer, start, y), box) for start in starts]

@@ -14,11 +14,11 @@ of a range of the original kernel.
     KEEP    values of the reduction over this range that the kernel needs again are stored to shared memory (keep.py),
             by a loop whose body is unrolled `amount` times
     LOCAL   the innermost `amount` iterations are lanes of a workgroup
-    APART   unrolled like UPCAST, but outside of the lanes: neighbours of a lane are other lanes, and its repetitions
+    STRIPED unrolled like UPCAST, but outside of the lanes: neighbours of a lane are other lanes, and its repetitions
             are at a distance of all lanes
     MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile
             of the matrix unit (matrix.py)
-    BOX     operands of the MATRIX whose sum has this range are copied to shared memory by bulk copies
+    BULK_COPY  operands of the MATRIX whose sum has this range are copied to shared memory by bulk copies
             (bulk_copies.py), if both can be; its amount is 1
 
 No gate is needed for any shape. Where the factor of an output range does not divide its size, the last step begins
@@ -52,14 +52,14 @@ class OptOps(NamedIntEnum):
   LOCAL = 6
   MATRIX = 7
   WINDOW = 8
-  BOX = 9
-  APART = 10
+  BULK_COPY = 9
+  STRIPED = 10
   KEEP = 11
 
 LEAST_LANES = 4            # of the remainder of a reduction's range; fewer elements than that are folded one by one
 OF_BUFFERS = frozenset({OptOps.STAGE, OptOps.WINDOW})   # axis is a slot
 # their iterations run in parallel in a tile
-OF_TILES = frozenset({OptOps.VECTOR, OptOps.UPCAST, OptOps.LOCAL, OptOps.APART, OptOps.MATRIX})
+OF_TILES = frozenset({OptOps.VECTOR, OptOps.UPCAST, OptOps.LOCAL, OptOps.STRIPED, OptOps.MATRIX})
 NO_FACTORS = OF_BUFFERS | {OptOps.GRID, OptOps.KEEP}    # their amounts do not split the range
 # tag of a node that folds parts of one REDUCE, whose order of terms is free, unlike that of a program's additions
 OF_ONE = "one"
@@ -100,7 +100,7 @@ MOST_AT_ONCE = 16    # iterations of a remainder where lanes share a reduction
 REDUCING = {AxisType.VECTOR: AxisType.VECTOR, AxisType.LOCAL: AxisType.LOCAL, AxisType.UPCAST: AxisType.UNROLL,
             AxisType.LOOP: AxisType.REDUCE}
 INNERMOST_FIRST = ((AxisType.VECTOR, OptOps.VECTOR), (AxisType.UPCAST, OptOps.MATRIX), (AxisType.UPCAST, OptOps.UPCAST),
-                   (AxisType.LOCAL, OptOps.LOCAL), (AxisType.UPCAST, OptOps.APART), (AxisType.LOOP, OptOps.BLOCK))
+                   (AxisType.LOCAL, OptOps.LOCAL), (AxisType.UPCAST, OptOps.STRIPED), (AxisType.LOOP, OptOps.BLOCK))
 
 def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[RangePart]:
   """Return the parts of a range under its opts, outermost first.

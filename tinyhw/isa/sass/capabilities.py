@@ -42,10 +42,10 @@ REGISTERS = 250        # of a lane, less those that the hardware and spills of p
 WARPS_PER_SM = 16      # of a launch, to hide the latency of memory
 COPIES = (4, 8, 16)    # bytes of an asynchronous copy
 # of bytes by four warps together (wgmma), for each byte of shared memory: 4096 and 128 a cycle and SM
-PANEL_PRODUCTS = 32
+PRODUCTS_PER_BYTE = 32
 # 128 bytes a cycle of shared memory, divided by an SM's share of the 5120 of Hopper's second-level cache
 CACHE_COST = 3.3
-WITH_BOXES = frozenset({"sm_90"})   # these have a unit for bulk tensor copies
+WITH_BULK_COPIES = frozenset({"sm_90"})   # these have a unit for bulk tensor copies
 
 # generation -> streaming multiprocessors of a typical card, and its caches. A device replaces them by the values that
 # it finds.
@@ -68,7 +68,8 @@ def capabilities(arch: str) -> Capabilities:
                       threads=multiprocessors * WARPS_PER_SM, lanes=WARP,
                       local_bytes=local_bytes(arch), unit_registers=PARTITIONS * FILE.registers * WARP,
                       hidden_registers=bank.HIDDEN_REGISTERS,
-                      copies=COPIES, boxes=generation.name in WITH_BOXES, exchanges=True, panel_products=PANEL_PRODUCTS,
+                      copies=COPIES, bulk_copies=generation.name in WITH_BULK_COPIES, exchanges=True,
+                      products_per_byte=PRODUCTS_PER_BYTE,
                       cache_cost=CACHE_COST,
                       cache_bytes=caches,
                       matrix=tuple(unit.matrix for unit in units(generation.name)),

@@ -93,7 +93,7 @@ def registers_for(lanes: int) -> int:
 
 def has_groups(arch: str) -> bool:
   """Return whether there are products of four warps."""
-  return any(matrix.panels for matrix in capabilities(arch).matrix)
+  return any(matrix.shared_operands for matrix in capabilities(arch).matrix)
 
 @once
 def target(arch: str, registers: int = len(ALLOCATABLE["R"])) -> Target:

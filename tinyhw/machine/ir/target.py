@@ -47,7 +47,7 @@ class Capabilities:
   - truths: if lanes are threads, vectors of bool are loaded and stored, with a byte for each element.
   - copies: sizes in bytes of asynchronous copies from memory to local memory by one lane (ASYNC_COPY). Empty: there are
     none.
-  - boxes: a unit copies boxes of tensors to local memory by itself (BOX), and signals count these copies.
+  - bulk_copies: a unit copies boxes of tensors to local memory by itself (TENSOR_BOX), and signals count these copies.
   - cache_cost: bytes that local memory delivers to a workgroup while the caches before memory deliver one byte.
 
   Threads and lanes:
@@ -64,8 +64,8 @@ class Capabilities:
   Matrix unit:
 
   - matrix: its shapes, best first.
-  - panel_products: if the unit itself reads local memory, products of one-byte elements per byte of local memory. For
-    two-byte elements it is half.
+  - products_per_byte: if the unit itself reads local memory, products of one-byte elements per byte of local memory.
+    For two-byte elements it is half.
   - less_exact: additional shapes whose precision is below the usual promise of docs/numerics.md, by the variable of
     config.py that allows them.
   """
@@ -89,23 +89,23 @@ class Capabilities:
   copies: tuple[int, ...] = ()
   unit_registers: int = 0
   hidden_registers: int = 0
-  panel_products: float = 1
+  products_per_byte: float = 1
   cache_cost: float = 1
-  boxes: bool = False
+  bulk_copies: bool = False
   exchanges: bool = False
 
   def allowing(self, names: Collection[str]) -> Capabilities:
     """Return the capabilities with the shapes that these variables allow.
 
     A product takes the first shape that can hold all values of its operands. So narrow types come first. Among shapes
-    of the same type, those that had to be allowed come first. Shapes with panels are last. Their cost decides among
-    them.
+    of the same type, those that had to be allowed come first. Shapes with shared operands are last. Their cost decides
+    among them.
     """
     allowed = [matrix for name, found in self.less_exact if name in names for matrix in found]
     if not allowed: return self
     return replace(self,
                    matrix=tuple(sorted((*allowed, *self.matrix),
-                                       key=lambda matrix: (matrix.panels, matrix.operand.itemsize))))
+                                       key=lambda matrix: (matrix.shared_operands, matrix.operand.itemsize))))
 
   def supports(self, op: Ops, dtype: DType) -> bool:
     """Whether the selector supports op with a result of this dtype, including its number of lanes. For comparisons it

@@ -53,8 +53,8 @@ class Accesses:
     self.known: dict[tuple[UOp, UOp | None], Pattern | None] = {}
 
   def pattern(self, place: UOp, gate: UOp | None = None) -> Pattern | None:
-    """The pattern of an access, or None if it is unknown. place: an INDEX with one index, or a BOX, which counts as the
-    index of its first element."""
+    """The pattern of an access, or None if it is unknown. place: an INDEX with one index, or a TENSOR_BOX, which counts
+    as the index of its first element."""
     if (place, gate) not in self.known:
       found = self._pattern(place)
       self.known[place, gate] = found if found is None or gate is None else replace(found, done=self._done(gate))
@@ -72,7 +72,7 @@ class Accesses:
   def _pattern(self, place: UOp) -> Pattern | None:
     """Compute a pattern. Evaluate the index for the lanes of one wave, at a few samples of the other ranges. Evaluate
     it for the first lanes of all waves, for the addresses that they share."""
-    if place.op not in (Ops.INDEX, Ops.BOX) or place.src[1].dtype.count > 1: return None
+    if place.op not in (Ops.INDEX, Ops.TENSOR_BOX) or place.src[1].dtype.count > 1: return None
     index, size = first_of(place), place.src[0].dtype.itemsize
     free = [u for u in index.toposort() if u.op in (Ops.RANGE, Ops.DEFINE_VAR)]
     function = compiled(index, free)
@@ -82,7 +82,7 @@ class Accesses:
       values = {u: min(sample, int(u.vmax)) if u.op is Ops.RANGE else int(u.vmin) for u in free}
       samples.append(tuple(size * at for at in self._each(function, free, values,
                                                           [(0, lane) for lane in range(min(self.wave, self.lanes))])))
-    once = place.op is Ops.BOX   # once for a workgroup, not for each wave
+    once = place.op is Ops.TENSOR_BOX   # once for a workgroup, not for each wave
     starts = [(group, lane) for group in range(self.groups) for lane in range(0, 1 if once else self.lanes, self.wave)]
     found = self._each(function, free, {u: int(u.vmin) for u in free}, starts)
     caches = [group % self.caches for group, _ in starts]
@@ -101,7 +101,7 @@ class Accesses:
     return found
 
 def first_of(place: UOp) -> UOp:
-  """The index of the first element of an INDEX or BOX."""
+  """The index of the first element of an INDEX or TENSOR_BOX."""
   if place.op is Ops.INDEX: return place.src[1]
   total, dtype = place.src[1], place.src[1].dtype
   for x, stride in zip(place.src[2:], place.arg.strides[1:]):

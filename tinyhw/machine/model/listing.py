@@ -203,12 +203,13 @@ def is_copy(inst: MInst) -> bool:
   """Whether it copies from memory to local memory (ASYNC_COPY)."""
   return isinstance(inst.origin, UOp) and inst.origin.op is Ops.ASYNC_COPY and bool(inst.row.effects & Effect.STORE)
 
-def is_box(inst: MInst) -> bool:
+def is_bulk_copy(inst: MInst) -> bool:
   """Whether it copies a box, which a unit of the card does in whole lines."""
-  return is_copy(inst) and inst.origin.src[1].op is Ops.BOX
+  return is_copy(inst) and inst.origin.src[1].op is Ops.TENSOR_BOX
 
 def place_of(inst: MInst) -> UOp | None:
-  """The INDEX or BOX that a load or store of the Program accesses: for a copy, the one in memory. Spills have none."""
+  """The INDEX or TENSOR_BOX that a load or store of the Program accesses: for a copy, the one in memory. Spills have
+  none."""
   u = inst.origin
   if isinstance(u, UOp) and is_copy(inst): return u.src[1]
   if not isinstance(u, UOp) or u.op not in (Ops.LOAD, Ops.STORE, Ops.FRAGMENT) or inst.comment in SPILLS: return None
@@ -236,7 +237,7 @@ def uop_text(u: UOp) -> str:
   if u.op is Ops.PARAM: return f"address of {render(u)}"
   if u.op in (Ops.DEFINE_VAR, Ops.DEFINE_LOCAL): return render(u)
   if u.op is Ops.ASYNC_COPY:
-    return f"async copy {box(u.src[1]) if u.src[1].op is Ops.BOX else element(u.src[1], u.arg)}"
+    return f"async copy {box(u.src[1]) if u.src[1].op is Ops.TENSOR_BOX else element(u.src[1], u.arg)}"
   if u.op in (Ops.COMMIT, Ops.WAIT, Ops.SIGNALS) and u.src:
     return f"{name} {' phase '.join(render(s) for s in u.src if s.dtype is not dtypes.bool)}"
   if u.op is Ops.FRAGMENT: return f"fragment {element(u.src[0], u.dtype.count)}"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tinyhw.machine.ir.inst import Function, MInst
 from tinyhw.machine.model.access import Accesses, Pattern, bank_cycles, distinct_bytes, sectors
 from tinyhw.machine.model.hardware import Hardware
-from tinyhw.machine.model.listing import find_loops, is_box, is_copy, place_of
+from tinyhw.machine.model.listing import find_loops, is_bulk_copy, is_copy, place_of
 from tinyhw.machine.model.listing_waves import executions
 from tinyhw.machine.model.occupancy import KernelResources, residency
 from tinyhw.uop.enums import Ops
@@ -45,7 +45,7 @@ class Traffic:
     """Cycles of local memory, for `size` bytes of all lanes together. For a copy from memory, the cycles of its
     writes."""
     banks, pattern = self.hardware.banks, self.goal(inst) if is_copy(inst) else self.pattern(inst)
-    if is_box(inst): return size / self.hardware.local_rate
+    if is_bulk_copy(inst): return size / self.hardware.local_rate
     cycles = bank_cycles(pattern, self.width(size), banks) if pattern is not None else max(1, size // (4 * banks))
     return done(pattern) * cycles * 4.0 * banks / self.hardware.local_rate
 
@@ -54,7 +54,7 @@ class Traffic:
     card, pattern, width = self.hardware, self.pattern(inst), self.width(size)
     count: float
     read: float
-    if is_box(inst):
+    if is_bulk_copy(inst):
       count, read = size / card.sector, size
       fresh, shared = (pattern.fresh, pattern.shared) if pattern is not None else (1.0, 1.0)
     elif private: count, fresh, shared, read = size // card.sector, 1.0, 1.0, size
@@ -62,7 +62,7 @@ class Traffic:
     else:
       count, fresh, shared, read = sectors(pattern, width,
                                            card.sector), pattern.fresh, pattern.shared, distinct_bytes(pattern, width)
-    if not is_box(inst): count, read = count * done(pattern), read * done(pattern)
+    if not is_bulk_copy(inst): count, read = count * done(pattern), read * done(pattern)
     moved, place = float(card.sector * count), place_of(inst)
     once = self.once.get(place.src[0], 1.0) if place is not None else 1.0
     found = {"g": moved / card.first_rate, "2": moved * self.units / card.second_rate,
@@ -117,7 +117,7 @@ def shares_of_memory(kernel: KernelResources, function: Function, wave: int, tou
     for inst in block.insts:
       place, found = place_of(inst), pattern(inst)
       if place is None or found is None or place.src[0].op is not Ops.PARAM: continue
-      read = touched(inst) if is_box(inst) else done(found) * distinct_bytes(found, max(1, touched(inst) // wave))
+      read = touched(inst) if is_bulk_copy(inst) else done(found) * distinct_bytes(found, max(1, touched(inst) // wave))
       asked[place.src[0]] = asked.get(place.src[0], 0.0) + read * found.fresh * count * waves
   sizes = {buffer: buffer.arg[1] * buffer.dtype.itemsize for buffer in asked}
   return {buffer: min(1.0, size / asked[buffer]) for buffer, size in sizes.items() if size <= cache_bytes}

@@ -238,7 +238,8 @@ class Selection(Structure):
     self.enter(after)
 
 # made where they are used
-_OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.PANEL, Ops.BOX, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})
+_OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.SHARED_OPERAND, Ops.TENSOR_BOX, Ops.DEFINE_LOCAL, Ops.BROADCAST,
+                       Ops.VECTORIZE})
 _VALUES: dict[Ops, Callable[[Selection, UOp], Reg]] = {
   Ops.DEFINE_VAR: lambda s, u: s.define(u), Ops.LOAD: lambda s, u: s.load(u),
   Ops.MMA: lambda s, u: s.multiply(u), Ops.FRAGMENT: lambda s, u: s.fragment(u),

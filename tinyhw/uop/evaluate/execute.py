@@ -118,8 +118,8 @@ def value_function(u: UOp) -> Function:
     return (lambda x: x[lane]) if n == 1 else lambda x: x[lane:lane + n]
   if op is Ops.MMA: return matrix_product(u)
   if op is Ops.ASYNC_COPY: return _async_copy(u.arg)
-  if op is Ops.BOX: return lambda memory, *first: (memory, first)
-  if op is Ops.PANEL: return lambda place: place
+  if op is Ops.TENSOR_BOX: return lambda memory, *first: (memory, first)
+  if op is Ops.SHARED_OPERAND: return lambda place: place
   if op in (Ops.SINK, Ops.GROUP, Ops.NOOP, Ops.SIGNALS, Ops.COMMIT, Ops.WAIT): return lambda *sources: None
   raise VerifyError(f"{op.name} cannot be executed: {u!r}")
 
@@ -342,7 +342,7 @@ class _Program:
       self.places[u] = self.place(u.src[0])
       return lambda x: x, (self.place(u.src[1]),), self.place(u.src[0])
     together = (op is Ops.MMA and u.arg.lanes > 1 or op in (Ops.FRAGMENT, Ops.EXCHANGE) or op is Ops.ASYNC_COPY
-                and u.src[1].op is Ops.BOX)
+                and u.src[1].op is Ops.TENSOR_BOX)
     if together: return Shared(u), tuple([self.place(s) for s in u.src]), self.place(u)
     function = value_function(u)
     return function, tuple([self.place(s) for s in u.src]), self.place(u)

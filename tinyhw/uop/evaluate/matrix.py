@@ -31,7 +31,7 @@ def exchanged_lane(u: UOp, lane: int, count: int) -> int:
 
 class Shared:
   """One lane's values at an operation that several lanes execute together. That is an MMA whose matrices are shared by
-  lanes (uop/matrix.py), a FRAGMENT, an EXCHANGE, or an ASYNC_COPY of a BOX."""
+  lanes (uop/matrix.py), a FRAGMENT, an EXCHANGE, or an ASYNC_COPY of a TENSOR_BOX."""
   def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
     self.u, self.values, self.places, self.at = u, values, places, at
 
@@ -108,13 +108,13 @@ class Shared:
 
   def operand(self, lanes: list[Shared], number: int) -> list[Any]:
     """The first or the second operand, which the unit itself reads from local memory, row by row."""
-    matrix, panel = self.u.arg, self.u.src[number]
+    matrix, operand = self.u.arg, self.u.src[number]
     places = [lane.values[lane.places[number]] for lane in lanes]  # type: ignore[index]  # all of them have values now
     if any(place != places[0] for place in places):
-      raise VerifyError(f"lanes of one product name different places of {panel!r}")
-    (memory, at), size = places[0], panel.dtype.itemsize
+      raise VerifyError(f"lanes of one product name different places of {operand!r}")
+    (memory, at), size = places[0], operand.dtype.itemsize
     def element(row: int, step: int) -> Any:
-      line, along = (step, row) if panel.arg.transposed else (row, step)
-      return memory.read(at + panel.arg.place(line, along, size))
+      line, along = (step, row) if operand.arg.transposed else (row, step)
+      return memory.read(at + operand.arg.place(line, along, size))
     if number == 0: return [element(row, step) for row in range(matrix.m) for step in range(matrix.k)]
     return [element(column, step) for step in range(matrix.k) for column in range(matrix.n)]

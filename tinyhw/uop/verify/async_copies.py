@@ -1,11 +1,11 @@
 """Rules of verify.py for asynchronous copies to local memory in a Program.
 
-They are ASYNC_COPY, BOX, SIGNALS, COMMIT and WAIT."""
+They are ASYNC_COPY, TENSOR_BOX, SIGNALS, COMMIT and WAIT."""
 from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw.dtype import dtypes
-from tinyhw.uop.boxes import Box
+from tinyhw.uop.tensor_box import TensorBox
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -14,19 +14,19 @@ def _gate(u: UOp, at: int) -> str | None:
   return None if len(u.src) <= at or u.src[at].dtype is dtypes.bool else f"gate of type {u.src[at].dtype}, not bool"
 
 def _async_copy(u: UOp) -> str | None:
-  if len(u.src) not in (2, 3) or u.src[0].op is not Ops.INDEX or u.src[1].op not in (Ops.INDEX, Ops.BOX):
-    return "not (INDEX, INDEX or BOX, gate)"
+  if len(u.src) not in (2, 3) or u.src[0].op is not Ops.INDEX or u.src[1].op not in (Ops.INDEX, Ops.TENSOR_BOX):
+    return "not (INDEX, INDEX or TENSOR_BOX, gate)"
   goal, place = u.src[0].src[0], u.src[1].src[0]
   if goal.op is not Ops.DEFINE_LOCAL or place.op is not Ops.PARAM: return "not from memory to local memory"
   if goal.dtype is not place.dtype: return f"of {place.dtype} into local memory of {goal.dtype}"
   if not isinstance(u.arg, int) or u.arg < 1: return f"of {u.arg!r} elements"
-  if u.src[1].op is Ops.BOX and u.src[1].arg.count != u.arg:
+  if u.src[1].op is Ops.TENSOR_BOX and u.src[1].arg.count != u.arg:
     return f"of {u.arg} elements, where the box has {u.src[1].arg.count}"
   return _gate(u, 2)
 
 def _box(u: UOp) -> str | None:
-  if not isinstance(u.arg, Box) or not u.src or u.src[0].op is not Ops.PARAM or u.src[0].dtype is not u.dtype:
-    return "not of (PARAM, ...) and a Box"
+  if not isinstance(u.arg, TensorBox) or not u.src or u.src[0].op is not Ops.PARAM or u.src[0].dtype is not u.dtype:
+    return "not of (PARAM, ...) and a TensorBox"
   wrong = u.arg.wrong(u.dtype.itemsize)
   if wrong is not None: return wrong
   if len(u.src) != 1 + len(u.arg.dims) or not all(dtypes.is_int(s.dtype) and s.dtype.count == 1 for s in u.src[1:]):
@@ -55,4 +55,4 @@ def _wait(u: UOp) -> str | None:
           else f"leaves {u.arg!r} groups")
 
 COPIES: dict[Ops, Callable[[UOp], str | None]] = {
-  Ops.ASYNC_COPY: _async_copy, Ops.BOX: _box, Ops.SIGNALS: _signals, Ops.COMMIT: _commit, Ops.WAIT: _wait}
+  Ops.ASYNC_COPY: _async_copy, Ops.TENSOR_BOX: _box, Ops.SIGNALS: _signals, Ops.COMMIT: _commit, Ops.WAIT: _wait}

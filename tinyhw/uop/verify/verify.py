@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
-from tinyhw.uop.matrix import BLOCK_BYTES, WORD_BYTES, Matrix, Panels, Scattered, blocks_of
+from tinyhw.uop.matrix import BLOCK_BYTES, WORD_BYTES, Matrix, Scattered, SwizzledLayout, blocks_of
 from tinyhw.uop.ops import KernelInfo, UOp, resolve, same_shape
 from tinyhw.uop.text import line_number, show
 from tinyhw.uop.verify.async_copies import COPIES
@@ -331,8 +331,9 @@ KERNEL: dict[Ops, Check] = {
   Ops.LOAD: _load, Ops.STORE: _store, Ops.REDUCE: _fold, Ops.STAGE: _fold, Ops.GROUP: _anything, Ops.DEVICE: _anything,
   Ops.DEFINE_LOCAL: _slot,
   Ops.AFTER: _first_type,  # AFTER(DEFINE_LOCAL, stores): codegen replaces STAGE by this
-  Ops.MMA: lambda u: _matrix(u), Ops.FRAGMENT: lambda u: _fragment(u, 2), Ops.PANEL: lambda u: _panel(u),
-  Ops.BOX: COPIES[Ops.BOX],
+  Ops.MMA: lambda u: _matrix(u), Ops.FRAGMENT: lambda u: _fragment(u, 2),
+  Ops.SHARED_OPERAND: lambda u: _shared_operand(u),
+  Ops.TENSOR_BOX: COPIES[Ops.TENSOR_BOX],
   Ops.EXCHANGE: lambda u: _exchange(u),
   Ops.SINK: lambda u: None if u.arg is None or isinstance(u.arg, KernelInfo) else f"argument {u.arg!r} is no "
   f"KernelInfo",
@@ -378,18 +379,19 @@ def _fragment(u: UOp, most: int) -> str | None:
   return "transposes elements that have not two bytes" if u.arg and u.dtype.scalar().itemsize != 2 else None
 
 def _matrix(u: UOp) -> str | None:
-  if len(u.src) == 3 and isinstance(u.arg, Matrix) and u.arg.panels != (u.src[0].op is u.src[1].op is Ops.PANEL):
-    return "takes PANELs, or values"
+  shared = len(u.src) == 3 and u.src[0].op is u.src[1].op is Ops.SHARED_OPERAND
+  if len(u.src) == 3 and isinstance(u.arg, Matrix) and u.arg.shared_operands != shared:
+    return "takes SHARED_OPERAND nodes, or values"
   return _sources(u, 3) or (None if u.src[2].dtype is u.dtype else f"adds {u.src[2].dtype} to {u.dtype}")
 
 def _exchange(u: UOp) -> str | None:
   fine = len(u.src) == 1 and u.dtype.count == 1 and isinstance(u.arg, int) and u.arg > 0 and u.arg & u.arg - 1 == 0
   return _same_types(u, u.src) if fine else f"a distance of {u.arg!r}, not a power of two, or not of one scalar"
 
-def _panel(u: UOp) -> str | None:
+def _shared_operand(u: UOp) -> str | None:
   if len(u.src) != 1 or u.src[0].op is not Ops.INDEX or u.src[0].dtype is not u.dtype:
     return "not of (INDEX), and its type"
-  return None if isinstance(u.arg, Panels) else f"lies as {u.arg!r}, not as Panels"
+  return None if isinstance(u.arg, SwizzledLayout) else f"lies as {u.arg!r}, not as SwizzledLayout"
 
 PROGRAM: dict[Ops, Check] = {
   **{op: KERNEL[op] for op in (*_ELEMENTWISE, *_LANES, Ops.CONST, Ops.DEFINE_VAR, Ops.PARAM, Ops.RANGE, Ops.INDEX,
@@ -400,7 +402,7 @@ PROGRAM: dict[Ops, Check] = {
   Ops.ENDIF: lambda u: None if len(u.src) == 1 and u.src[0].op is Ops.IF else "closes no IF",
   Ops.STORE: lambda u: _store(u) if all(s.op is not Ops.RANGE for s in u.src[2:]) else "names ranges; in a Program "
   "brackets do that",
-  Ops.FRAGMENT: lambda u: _fragment(u, 1), Ops.PANEL: _panel, Ops.EXCHANGE: _exchange, **COPIES,
+  Ops.FRAGMENT: lambda u: _fragment(u, 1), Ops.SHARED_OPERAND: _shared_operand, Ops.EXCHANGE: _exchange, **COPIES,
   Ops.SINK: _anything, Ops.NOOP: _anything,
 }
 

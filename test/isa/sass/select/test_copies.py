@@ -27,7 +27,8 @@ HALF, CAPABLE = dtypes.float16, capabilities("sm_90")
 
 def boxed(kernel: UOp, columns: int = 64, groups: int = 1) -> tuple[UOp, Program]:
   """Return a kernel with opts for products of four warps and factors from bulk tensor copies, and its Program."""
-  matrix = (Opt(OptOps.MATRIX, 0, 64), Opt(OptOps.MATRIX, 1, columns), Opt(OptOps.MATRIX, 2, 64), Opt(OptOps.BOX, 2, 1))
+  matrix = (Opt(OptOps.MATRIX, 0, 64), Opt(OptOps.MATRIX, 1, columns), Opt(OptOps.MATRIX, 2, 64),
+            Opt(OptOps.BULK_COPY, 2, 1))
   opts = (*matrix, *[Opt(OptOps.LOCAL, 0, groups)] * (groups > 1), Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1))
   kernel = kernel.replace(arg=KernelInfo(opts=opts))
   return kernel, lower(optimize(kernel, CAPABLE), CAPABLE, "product")
@@ -71,7 +72,7 @@ def test_a_loop_around_ends_signals_before_it_begins_them_again() -> None:
   i, j, z, x = axis(m, 0), axis(n, 1), axis(batch, 2, "REDUCE"), axis(k, 3, "REDUCE")
   left, right = (place.load().cast(dtypes.float32) for place in (a.index(z * (m * k) + i * k + x),
                                                                  b.index(z * (k * n) + x * n + j)))
-  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in (0, 1, 3)), Opt(OptOps.BOX, 3, 1)
+  opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in (0, 1, 3)), Opt(OptOps.BULK_COPY, 3, 1)
   alone = replace(CAPABLE, matrix=(product_of_group(64, HALF),))  # with it both ranges of the sum stay separate
   kernel = UOp.sink(out.index(i * n + j).store((left * right).reduce(Ops.ADD, z, x), i, j), arg=KernelInfo(opts=opts))
   program = lower(optimize(kernel, alone), alone, "product")

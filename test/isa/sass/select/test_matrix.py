@@ -189,7 +189,7 @@ def test_groups_of_narrow_pieces(m: int, n: int, k: int, groups: int, transposed
   """
   kernel = product(m, n, k, HALF, dtypes.float32, transposed, turned).replace(arg=KernelInfo(opts=opts_of(64, groups)))
   program = lower(optimize(kernel, capabilities("sm_90")), capabilities("sm_90"), "product")
-  assert count(program, Ops.PANEL) == 2 and count(program, Ops.WAIT) == 1 and count(program, Ops.BARRIER) == 1
+  assert count(program, Ops.SHARED_OPERAND) == 2 and count(program, Ops.WAIT) == 1 and count(program, Ops.BARRIER) == 1
   stored = [u.src[1].op for u in program.uops if u.op is Ops.STORE and u.src[0].src[0].op is Ops.DEFINE_LOCAL]
   assert (Ops.ACC in stored) == carried and (carried or stored and set(stored) == {Ops.CONST})
   check(kernel, "sm_90")
@@ -212,7 +212,7 @@ def test_long_sums_of_groups_are_in_blocks(boxed: bool, monkeypatch: pytest.Monk
   long sum."""
   monkeypatch.setattr(blocks, "LONG_SUM", 16)
   monkeypatch.setattr(blocks, "BLOCK", 16)
-  chosen = opts_of(64, 1) + (Opt(OptOps.BOX, 2, 1),) * boxed
+  chosen = opts_of(64, 1) + (Opt(OptOps.BULK_COPY, 2, 1),) * boxed
   kernel = product(64, 64, 512, HALF, dtypes.float32, True).replace(arg=KernelInfo(opts=chosen))
   program = lower(optimize(kernel, of_groups(64, HALF)), of_groups(64, HALF), "product")
   assert (sum(u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE for u in program.uops) == 2
@@ -256,7 +256,7 @@ def test_products_of_groups_of_bytes(dtype: DType, result: DType, name: str) -> 
 def test_boxes_of_bytes(dtype: DType, result: DType, name: str) -> None:
   """Bulk tensor copies load the factors of products of groups."""
   kernel = product(64, 64, 512, dtype, result,
-                   True).replace(arg=KernelInfo(opts=(*opts_of(64, 1, 128), Opt(OptOps.BOX, 2, 1))))
+                   True).replace(arg=KernelInfo(opts=(*opts_of(64, 1, 128), Opt(OptOps.BULK_COPY, 2, 1))))
   optimized = optimize(kernel, of_groups(64, dtype, result))
   names = [inst.row.name for _, inst, _ in assemble(lower(optimized, of_groups(64, dtype, result), "product"),
                                                     "sm_90")[2]]
@@ -269,7 +269,7 @@ def test_bytes_must_lie_along_the_sum_for_products_of_groups(dtype: DType, resul
   """The unit does not transpose swizzle atoms of bytes."""
   for transposed in (True, False):
     kernel = optimize(product(1024, 1024, 1024, dtype, result, transposed), allowing("sm_90"))
-    assert any(u.op is Ops.MMA and u.arg.panels for u in kernel.toposort()) == transposed
+    assert any(u.op is Ops.MMA and u.arg.shared_operands for u in kernel.toposort()) == transposed
 
 @pytest.mark.parametrize("dtype", dtypes.fp8_ocp, ids=str)
 def test_products_of_fp8_with_short_sums(dtype: DType) -> None:
@@ -338,7 +338,7 @@ def test_batches_and_what_follows_a_product_of_groups() -> None:
           *[Opt(OptOps.GRID, axis) for axis in range(3)])
   kernel = with_epilogue(2, 64, 64, 256).replace(arg=KernelInfo(opts=opts))
   program = lower(optimize(kernel, of_groups(64)), of_groups(64), "product")
-  assert program.grid == 2 and [u.arg.transposed for u in program.uops if u.op is Ops.PANEL] == [True, True]
+  assert program.grid == 2 and [u.arg.transposed for u in program.uops if u.op is Ops.SHARED_OPERAND] == [True, True]
   check(kernel, "sm_90")
 
 WAITS = [("WARPGROUP", 0), ("WARPGROUP.DEPBAR", 0), ("WARPGROUP.DEPBAR", -1), ("FENCE", 0), ("BAR", 0),

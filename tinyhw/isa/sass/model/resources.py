@@ -49,7 +49,7 @@ def touched(inst: MInst, waves: int = 1) -> int:
   waves: warps of a block. One of them issues a bulk tensor copy, but in the model all warps do the same, so each gets
   its share.
   """
-  if mnemonic(inst) == BOX: return box_bytes(inst) // waves
+  if mnemonic(inst) == BULK_COPY: return bulk_copy_bytes(inst) // waves
   if not inst.row.effects & MOVES_DATA or inst.row.encoding is BRANCH or mnemonic(inst) in NO_DATA: return 0
   form: Form = inst.row.isa
   if mnemonic(inst) == "LDGSTS": return WARP * {"": 4, "64": 8, "128": 16}[modifier(inst, "copy")]
@@ -58,9 +58,9 @@ def touched(inst: MInst, waves: int = 1) -> int:
   word = modifier(inst, data)
   return WARP * (4 * int(word or 1) if data == "count" else BYTES.get(word.partition(".")[0], 4))
 
-BOX = "UTMALDG"
+BULK_COPY = "UTMALDG"
 
-def box_bytes(inst: MInst) -> int:
+def bulk_copy_bytes(inst: MInst) -> int:
   """Return the bytes of a bulk tensor copy of the program; 0 if its box is unknown."""
   u = inst.origin
   return int(u.arg) * u.src[0].dtype.itemsize if isinstance(u, UOp) and u.op is Ops.ASYNC_COPY else 0
@@ -188,7 +188,7 @@ class Costs:
     size = touched(inst, self.waves)
     if size and is_local(inst): return {"i": 1.0, "d": self.traffic.local(inst, size)}
     if size:
-      copied = {"d": self.traffic.local(inst, size)} if mnemonic(inst) in ("LDGSTS", BOX) else {}
+      copied = {"d": self.traffic.local(inst, size)} if mnemonic(inst) in ("LDGSTS", BULK_COPY) else {}
       return {"i": 1.0, **self.traffic.shared(inst, size, is_private(inst)), **copied}
     found = self.known.get(inst.row)
     if found is None: found = self.known[inst.row] = self.of_row(inst)

@@ -6,7 +6,7 @@ register, serves all buffers with elements of that size. If 32 bits may be too f
 lane has an address of 64 bits.
 
 Uniform registers are not allocated. Products of four warps and bulk tensor copies have fixed numbers (DESCRIPTORS,
-BOXES, MAPS). Bases of buffers get the others.
+BULK_COPIES, MAPS). Bases of buffers get the others.
 """
 from __future__ import annotations
 from dataclasses import replace
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FARTHEST = 1 << 23         # bytes that an instruction can add to an address, or subtract
 DESCRIPTORS = range(4, 20) # uniform registers of products of four warps (select/matrix.py)
-BOXES = range(20, 40)      # uniform registers of bulk tensor copies (select/copies.py)
+BULK_COPIES = range(20, 40)      # uniform registers of bulk tensor copies (select/copies.py)
 MAPS = range(40, 62, 2)    # pairs for the addresses of tensor maps
 PAIRS = range(0, 62, 2)    # all pairs
 
@@ -176,6 +176,6 @@ def free_pairs(program: Program) -> list[int]:
   """Return the first registers of the pairs of uniform registers that are free in a kernel; none if NV_BASES is 0."""
   if not NV_BASES: return []
   taken: set[int] = set()
-  if any(u.op is Ops.MMA and u.arg.panels for u in program.uops): taken.update(DESCRIPTORS)
-  if any(u.op is Ops.BOX for u in program.uops): taken.update(BOXES, MAPS)
+  if any(u.op is Ops.MMA and u.arg.shared_operands for u in program.uops): taken.update(DESCRIPTORS)
+  if any(u.op is Ops.TENSOR_BOX for u in program.uops): taken.update(BULK_COPIES, MAPS)
   return [first for first in PAIRS if first not in taken]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from tinyhw.errors import CompileError
-from tinyhw.isa.sass.select.address import BOXES, MAPS
+from tinyhw.isa.sass.select.address import BULK_COPIES, MAPS
 from tinyhw.isa.sass.select.groups import wait_products
 from tinyhw.isa.sass.select.matrix import Matrices
 from tinyhw.isa.sass.select.tensor_map import BYTES, Map
@@ -28,7 +28,7 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 NEAREST = 1 << 11       # bytes that LDGSTS can add to an address, or subtract
-PLACES = BOXES[::4]     # the first of four uniform registers, for each bulk tensor copy
+PLACES = BULK_COPIES[::4]     # the first of four uniform registers, for each bulk tensor copy
 SIGNAL_BYTES = 8
 ARRIVALS = 1 << 20      # the word of a signal counts the missing arrivals up to this
 PARITY = 31             # the bit of a number that is a phase's parity
@@ -54,7 +54,7 @@ class AsyncCopies(Matrices):
 
     Addresses are read late, so each copy has address registers of its own, if there are enough.
     """
-    if u.src[1].op is Ops.BOX:
+    if u.src[1].op is Ops.TENSOR_BOX:
       self.boxes.append(u)
       return
     goal, near = self.shared_place(u.src[0])

@@ -19,7 +19,7 @@ UNIT_LINES = 16                # steps of an instruction in a transposed swizzle
 DESCRIBED_BYTES = 16           # the unit of addresses and offsets in a descriptor
 SWIZZLE_128 = 1 << 30          # in the upper half of a descriptor
 # the upper half: the distance from eight lines to the next eight
-PANEL_WORD = SWIZZLE_128 | LINES * LINE_BYTES // DESCRIBED_BYTES
+DESCRIPTOR_WORD = SWIZZLE_128 | LINES * LINE_BYTES // DESCRIBED_BYTES
 
 class Matrices(Addresses):
   """The layer of Selector for the matrix unit."""
@@ -28,7 +28,7 @@ class Matrices(Addresses):
     """Select MMA. A sum that begins at zero adds to RZ."""
     unit = next((x for x in every_unit(self.generation.name) if x.matrix == u.arg), None)
     if unit is None: raise CompileError(f"{self.function.name}: {self.generation.arch} has no matrix unit for {u.arg}")
-    if unit.matrix.panels: return self.multiply_panels(u, unit)
+    if unit.matrix.shared_operands: return self.multiply_warpgroup(u, unit)
     a, cls = self.group(u.src[0]), self.group_class(u.dtype)
     if unit is VECTOR: return self.multiply_lanes(u, a)
     half = half_of(u.src[1])
@@ -60,7 +60,7 @@ class Matrices(Addresses):
     self.emit(f"product_f32_{order}", result, a, *factors, ties=(c,))
     return result
 
-  def multiply_panels(self, u: UOp, unit: Unit) -> Reg:
+  def multiply_warpgroup(self, u: UOp, unit: Unit) -> Reg:
     """Select a product of four warps: instructions whose factors are descriptors.
 
     groups.py inserts the waits.
@@ -72,7 +72,7 @@ class Matrices(Addresses):
       places.append(address if address is regs.RZ else self.once(regs.R[1], "shr_u32", address,
                                                                  DESCRIBED_BYTES.bit_length() - 1))
       factors.append((offset // DESCRIBED_BYTES | leading(factor) << 16, advance(factor), factor.arg.transposed))
-    self.emit(product_of_panels(unit.key.format(unit.matrix.n), u.dtype.count, LINE_BYTES // UNIT_BYTES, *factors),
+    self.emit(warpgroup_product(unit.key.format(unit.matrix.n), u.dtype.count, LINE_BYTES // UNIT_BYTES, *factors),
               result, *places, ties=(c,))
     return result
 
@@ -97,20 +97,20 @@ def half_of(u: UOp) -> tuple[UOp, int] | None:
 
 # ***** descriptors: the lower half is an address and, from bit 16 on, the distance of swizzle atoms *****
 
-def leading(panel: UOp) -> int:
+def leading(factor: UOp) -> int:
   """Return the field of a descriptor with the distance between swizzle atoms.
 
   It matters only if the rows (or columns) of a factor span several atoms.
   """
-  return panel.arg.lines * LINE_BYTES // DESCRIBED_BYTES if panel.arg.transposed else 1
+  return factor.arg.lines * LINE_BYTES // DESCRIBED_BYTES if factor.arg.transposed else 1
 
-def advance(panel: UOp) -> int:
+def advance(factor: UOp) -> int:
   """Return the step of a descriptor from an instruction to the next. In a transposed atom the lines are steps, else
   their bytes are."""
-  return (UNIT_LINES * LINE_BYTES if panel.arg.transposed else UNIT_BYTES) // DESCRIBED_BYTES
+  return (UNIT_LINES * LINE_BYTES if factor.arg.transposed else UNIT_BYTES) // DESCRIBED_BYTES
 
 @once
-def product_of_panels(instruction: str, sums: int, times: int, a: tuple[int, int, bool],
+def warpgroup_product(instruction: str, sums: int, times: int, a: tuple[int, int, bool],
                       b: tuple[int, int, bool]) -> Macro:
   """Return a macro of `times` instructions, each with descriptors of its own, made before the first instruction.
 
@@ -121,9 +121,9 @@ def product_of_panels(instruction: str, sums: int, times: int, a: tuple[int, int
   for k in range(times):
     first = DESCRIPTORS[4 * k]
     made += [f"IADD3 x, a, {a[0] + k * a[1]:#x}, RZ", f"IADD3 y, b, {b[0] + k * b[1]:#x}, RZ",
-             f"UMOV UR{first + 1}, {PANEL_WORD:#x}",
-             f"UMOV UR{first + 3}, {PANEL_WORD:#x}", f"R2UR UR{first}, x", f"R2UR UR{first + 2}, y"]
+             f"UMOV UR{first + 1}, {DESCRIPTOR_WORD:#x}",
+             f"UMOV UR{first + 3}, {DESCRIPTOR_WORD:#x}", f"R2UR UR{first}, x", f"R2UR UR{first + 2}, y"]
     products.append(f"{instruction} d, gdesc[UR{first}]{turned}, d")
   operands = [("d", Access.BOTH, f"v{sums}"), *((name, Access.READ, "v1") for name in "ab"),
               *((name, Access.WRITE, "v1") for name in "xy")]
-  return Macro("product of panels", tuple(operands), 3, (*made, *products))
+  return Macro("warpgroup product", tuple(operands), 3, (*made, *products))

@@ -58,7 +58,8 @@ class Selector(AsyncCopies):
     self.maps_slot = self.abi.arguments + 8 * len(self.slots)
     self.lanes = next((u for u in program.uops if u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL), None)
     self.counted = any(u.op is Ops.ASYNC_COPY and u.src[1].op is Ops.INDEX for u in program.uops)
-    sums = max([memory_bytes(u.dtype) // REGISTER_BYTES for u in program.uops if u.op is Ops.MMA and u.arg.panels],
+    sums = max([memory_bytes(u.dtype) // REGISTER_BYTES for u in program.uops
+                if u.op is Ops.MMA and u.arg.shared_operands],
                default=0)
     self.crowded = registers - sums < ROOM
     self.bases, self.pairs = {}, free_pairs(program)

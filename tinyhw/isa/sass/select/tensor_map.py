@@ -1,5 +1,5 @@
-"""Tensor maps: 128 bytes that describe a tensor to the unit of bulk tensor copies (TMA, sm_90), made from a Box
-(uop/boxes.py).
+"""Tensor maps: 128 bytes that describe a tensor to the unit of bulk tensor copies (TMA, sm_90), made from a TensorBox
+(uop/tensor_box.py).
 
 The address of the tensor is 0. A launch adds the address of the buffer (`Code.descriptors`). Boxes lie in shared memory
 with the 128-byte swizzle. Elements outside of the tensor are 0. Fields are as NVIDIA's assembler sets them
@@ -10,7 +10,7 @@ import struct
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
-from tinyhw.uop.boxes import Box
+from tinyhw.uop.tensor_box import TensorBox
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import LINE_BYTES, LINES
 from tinyhw.uop.program import Program
@@ -22,13 +22,13 @@ SWIZZLE_128 = 3 << 13
 TYPES = {dtypes.float16: 6, dtypes.bfloat16: 10}
 BY_SIZE = {1: 0, 2: 1, 4: 2, 8: 4}   # unsigned integers: elements are only moved
 
-Map = tuple[int, Box, DType]  # the slot of a buffer, its tensor and box, its elements
+Map = tuple[int, TensorBox, DType]  # the slot of a buffer, its tensor and box, its elements
 
 def maps_of(program: Program) -> dict[Map, int]:
   """Return the maps of a program, in order of appearance."""
   found: dict[Map, int] = {}
   for u in program.uops:
-    if u.op is Ops.BOX: found.setdefault((u.src[0].arg[0], u.arg, u.dtype), len(found))
+    if u.op is Ops.TENSOR_BOX: found.setdefault((u.src[0].arg[0], u.arg, u.dtype), len(found))
   return found
 
 def descriptors(program: Program) -> tuple[tuple[int, bytes], ...]:
@@ -36,7 +36,7 @@ def descriptors(program: Program) -> tuple[tuple[int, bytes], ...]:
   numbers = {param.arg[0]: k for k, param in enumerate(program.params)}
   return tuple((numbers[slot], tensor_map(box, dtype)) for slot, box, dtype in maps_of(program))
 
-def tensor_map(box: Box, dtype: DType) -> bytes:
+def tensor_map(box: TensorBox, dtype: DType) -> bytes:
   """Return the map of a tensor at address 0. Raises CompileError if no map can describe it."""
   size, axes = dtype.itemsize, len(box.dims)
   strides = [stride * size for stride in box.strides[1:]]

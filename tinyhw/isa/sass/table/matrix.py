@@ -67,7 +67,7 @@ def product_of_group(columns: int, operand: DType, result: DType = dtypes.float3
   """Return (64, k) x (k, columns) of lines of swizzle atoms, summed in 32 bits."""
   c = Layout((("column", 4, 2), ("row", 8, 1), ("row", 4, 16)),
              (("column", 2, 1), ("row", 2, 8), ("column", columns // 8, 8)))
-  return Matrix(64, columns, LINE_BYTES // operand.itemsize, operand, result, 128, c=c, panels=True)
+  return Matrix(64, columns, LINE_BYTES // operand.itemsize, operand, result, 128, c=c, shared_operands=True)
 
 def of_groups(key: str, operand: DType, result: DType = dtypes.float32) -> tuple[Unit, ...]:
   return tuple(Unit(key, product_of_group(columns, operand, result)) for columns in GROUP_COLUMNS)

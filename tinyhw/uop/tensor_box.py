@@ -1,11 +1,12 @@
-"""Bulk tensor copies: boxes of tensors that a unit of the card copies to local memory by itself. The argument of BOX.
+"""Bulk tensor copies: boxes of tensors that a unit of the card copies to local memory by itself. The argument of
+TENSOR_BOX.
 
 A tensor consists of elements of a buffer, from its first one on: position (x, y, ...) is element x * strides[0] + y *
 strides[1] + ... A box has a position as its first corner. The box may be partly or wholly outside of the tensor, where
 elements are 0.
 
-In local memory the lines of a box are contiguous. Each has 128 bytes, and they are swizzled as those of one panel
-(uop/matrix.py): the number of the line permutes its pieces of 16 bytes.
+In local memory the lines of a box are contiguous. Each has 128 bytes, and they are swizzled as those of a
+`SwizzledLayout` (uop/matrix.py): the number of the line permutes its pieces of 16 bytes.
 """
 from __future__ import annotations
 import itertools
@@ -13,12 +14,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tinyhw.uop.matrix import LINE_BYTES, Panels
+from tinyhw.uop.matrix import LINE_BYTES, SwizzledLayout
 from tinyhw.uop.text import register
 
 @register
 @dataclass(frozen=True)
-class Box:
+class TensorBox:
   """A box of a tensor.
 
   - dims, strides: of the tensor, in elements, innermost axis first.
@@ -46,11 +47,11 @@ class Box:
   def places(self, first: Sequence[int], itemsize: int) -> Iterator[tuple[int, int | None]]:
     """Yield for each element its offset in local memory, from the box's beginning, and its offset in the buffer. The
     latter is None outside of the tensor."""
-    panel = Panels(self.count // self.sizes[0], False)
+    layout = SwizzledLayout(self.count // self.sizes[0], False)
     for line, outer in enumerate(itertools.product(*map(range, reversed(self.sizes[1:])))):
       at = [k + start for k, start in zip(reversed(outer), first[1:])]
       inside = all(0 <= k < n for k, n in zip(at, self.dims[1:]))
       begin = sum(k * stride for k, stride in zip(at, self.strides[1:]))
       for along in range(self.sizes[0]):
         fine = inside and 0 <= first[0] + along < self.dims[0]
-        yield panel.place(line, along, itemsize), begin + first[0] + along if fine else None
+        yield layout.place(line, along, itemsize), begin + first[0] + along if fine else None

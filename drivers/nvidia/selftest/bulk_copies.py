@@ -73,7 +73,7 @@ def tensor_map() -> bytes:
   struct.pack_into("<I4xI", made, 64, WORD * BOX[0] * BOX[1], 16)
   return bytes(made)
 
-def boxes(s: GpuSession) -> str:
+def bulk_copies(s: GpuSession) -> str:
   with kernels(s) as k:
     if int(k.device.arch[3:]) < LEAST_VERSION: raise Absent("only cards from sm_90 on have it")
     words = {"barrier": hex(RESERVED[GENERATION] + BARRIER), "missing": hex(COUNT - 1 << 1),
@@ -90,8 +90,9 @@ def boxes(s: GpuSession) -> str:
     k.expect(out, [1 + x + WIDTH * y if x < WIDTH and y < HEIGHT else 0 for x, y in places], "elements of a box")
   return f"a box of {BOX[0]} x {BOX[1]}, with zeros outside of the tensor, asked for by a whole warp"
 
-STEP = Probe("boxes", "does the unit that copies boxes of tensors find its map in the launch, and copy once for a warp",
+STEP = Probe("bulk copies",
+            "does the unit that copies boxes of tensors find its map in the launch, and copy once for a warp",
             "if it never ends: the address of the map (last argument; drivers/nvidia/launch.py), its fields "
             "(isa/sass/select/tensor_map.py), the "
-            "word of an mbarrier; numbers of another place: UTMACCTL, or what a warp asks for. Leave BOX out of a "
-            "kernel's opts meanwhile", boxes)
+            "word of an mbarrier; numbers of another place: UTMACCTL, or what a warp asks for. Leave BULK_COPY out of "
+            "a kernel's opts meanwhile", bulk_copies)
