@@ -212,7 +212,8 @@ CHECKED = 3     # the place of CHECK among the modes
 
 @pytest.mark.parametrize("arch, steps", [("x86_64:avx2", "add_frame"),
                                          ("gfx1100", "reduce_to_words interleave add_waits pair_operations prefetch"),
-                                         ("sm_90", "drop_copies order_groups pipeline"), ("c", "legalize allocate")])
+                                         ("sm_90", "drop_copies synchronize_products pipeline"),
+                                         ("c", "legalize allocate")])
 def test_dump_knows_all_passes_of_a_target(arch: str, steps: str, capsys: pytest.CaptureFixture[str]) -> None:
   (kernel,) = schedule(canonicalize([(Tensor.empty(64, device="NULL") + 1).uop])).kernels
   for step in steps.split():

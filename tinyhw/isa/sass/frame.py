@@ -11,7 +11,7 @@ from tinyhw.autogen.nvidia import bank
 from tinyhw.isa.sass.abi import GENERATIONS
 from tinyhw.isa.sass.asm.syntax import parse
 from tinyhw.isa.sass.capabilities import generation_of
-from tinyhw.isa.sass.select.group import part
+from tinyhw.isa.sass.select.vector import part
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.branch import BRANCH
 from tinyhw.machine.ir.inst import Access, Function, MInst, Reg

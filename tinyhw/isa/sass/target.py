@@ -14,8 +14,8 @@ from tinyhw.isa.sass.late.emit import encode_function
 from tinyhw.isa.sass.late.schedule import control_words, lines_of
 from tinyhw.isa.sass.macros.macros import expand_macros, make
 from tinyhw.isa.sass.model.latency import COSTS
-from tinyhw.isa.sass.select import wide
-from tinyhw.isa.sass.select.groups import order_groups
+from tinyhw.isa.sass.select import register_copies
+from tinyhw.isa.sass.select.async_products import synchronize_products
 from tinyhw.isa.sass.select.part import COPY
 from tinyhw.isa.sass.select.select import select
 from tinyhw.isa.sass.select.tensor_map import descriptors
@@ -40,16 +40,17 @@ ALLOCATABLE = {"R": tuple(range(252)), "P": tuple(range(regs.TRUE))}
 
 HOOKS: dict[str, tuple[Hook, ...]] = {
   "before:order": (drop_unused, interleave),
-  "after:expand": (expand_macros, drop_copies, order_groups, frame.add_frame),
+  "after:expand": (expand_macros, drop_copies, synchronize_products, frame.add_frame),
   "after:check_results": (control_words,)}
-WITHOUT_GROUPS = {place: tuple(hook for hook in hooks if hook is not order_groups) for place, hooks in HOOKS.items()}
+WITHOUT_ASYNC_PRODUCTS = {place: tuple(hook for hook in hooks if hook is not synchronize_products)
+                          for place, hooks in HOOKS.items()}
 REASONS = hook_reasons(HOOKS, (
   Before("drop_unused", "interleave", "an instruction without users would take a place in the schedule"),
   Before("interleave", "order", "interleave leaves crowded blocks alone; order lowers the register pressure there"),
   Before("expand", "expand_macros", "copies, spills and reloads may be macros"),
   Before("expand_macros", "drop_copies", "macros make copies, too"),
-  Before("drop_copies", "order_groups", "a copy of an accumulator that can go would be waited for"),
-  Before("expand_macros", "order_groups", "the instructions of macros may touch accumulators, too"),
+  Before("drop_copies", "synchronize_products", "a copy of an accumulator that can go would be waited for"),
+  Before("expand_macros", "synchronize_products", "the instructions of macros may touch accumulators, too"),
   Before("expand_macros", "add_frame", "lines of macros name the register of the frame"),
   Before("add_frame", "layout", "the entry block gets instructions"),
   Before("layout", "control_words", "stalls and scoreboards depend on the final order of blocks"),
@@ -70,7 +71,7 @@ class Moves:
     if dst.cls is regs.P: return self.made("p_move", dst, src)
     if dst.cls.units in COPY: return self.made(COPY[dst.cls.units], dst, src)
     assert dst.index is not None and src.index is not None, f"{dst!r} or {src!r} is virtual"
-    return self.made(wide.copied(dst.cls.units, dst.index > src.index), dst, src)
+    return self.made(register_copies.copied(dst.cls.units, dst.index > src.index), dst, src)
 
   def swap(self, a: Reg, b: Reg) -> list[MInst]: return [self.made("p_swap" if a.cls is regs.P else "swap", a, b)]
 
@@ -91,7 +92,7 @@ def registers_for(lanes: int) -> int:
   warps = -(-lanes // (WARP * PARTITIONS))   # of a sub-partition
   return min(len(ALLOCATABLE["R"]), FILE.registers // warps // FILE.granule * FILE.granule - FILE.extra - 1)
 
-def has_groups(arch: str) -> bool:
+def has_async_products(arch: str) -> bool:
   """Return whether there are products of four warps."""
   return any(matrix.shared_operands for matrix in capabilities(arch).matrix)
 
@@ -108,7 +109,7 @@ def target(arch: str, registers: int = len(ALLOCATABLE["R"])) -> Target:
     table=table(arch), region=region, abi=ABI[generation.name], latency=COSTS,
     allocatable={**ALLOCATABLE, "R": ALLOCATABLE["R"][:registers]},
     steps={**STEPS, "R": tuple(n for n in STEPS["R"] if n < registers)},
-    hooks=HOOKS if has_groups(arch) else WITHOUT_GROUPS, reasons=REASONS)
+    hooks=HOOKS if has_async_products(arch) else WITHOUT_ASYNC_PRODUCTS, reasons=REASONS)
 
 def scheduled(program: Program, arch: str) -> Function:
   """Return the function in final block order, with control words."""

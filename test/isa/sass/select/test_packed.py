@@ -7,7 +7,7 @@ import pytest
 
 from test.codegen.kernels import axis, data_for
 from test.isa.sass.machine import ARCHS, check
-from test.isa.sass.select.test_group import texts
+from test.isa.sass.select.test_vector import texts
 from tinyhw.arithmetic import from_bytes
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops

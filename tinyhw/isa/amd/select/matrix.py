@@ -1,4 +1,4 @@
-"""Select products on the matrix unit, whose operands are groups of registers (select/group.py)."""
+"""Select products on the matrix unit, whose operands are groups of registers (select/vector.py)."""
 from __future__ import annotations
 from dataclasses import replace
 from typing import Any

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd.macros.mixed_precision import NOTHING, UNIT, Fused, Pair, Term, Word, fused_row, rounded_row
-from tinyhw.isa.amd.select.group import Groups
+from tinyhw.isa.amd.select.vector import Vectors
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.constants import KINDS, float_bits
 from tinyhw.machine.ir.inst import Function, MInst, Reg
@@ -39,7 +39,7 @@ PACKED = {Ops.ADD: "v_pk_add_f16", Ops.MUL: "v_pk_mul_f16"}
 # an element with more readers is converted: instructions that read float16 cannot be one of two in a dual instruction
 FEW = 2
 
-class MixedPrecision(Groups):
+class MixedPrecision(Vectors):
   """The float16 arithmetic of Selector. uses: the number of users of each node."""
 
   def __init__(self, generation: Generation, function: Function):

@@ -15,7 +15,7 @@ from typing import Any
 
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass.select.address import BULK_COPIES, MAPS
-from tinyhw.isa.sass.select.groups import wait_products
+from tinyhw.isa.sass.select.async_products import wait_products
 from tinyhw.isa.sass.select.matrix import Matrices
 from tinyhw.isa.sass.select.tensor_map import BYTES, Map
 from tinyhw.isa.sass.table import regs
@@ -93,7 +93,7 @@ class AsyncCopies(Matrices):
   def signals(self, u: UOp) -> None:
     """Select SIGNALS: the first warp initializes or invalidates mbarriers.
 
-    groups.py makes them visible to the unit before the next barrier.
+    async_products.py makes them visible to the unit before the next barrier.
     """
     address, count = self.abi.shared + self.offsets[u.src[0]], u.src[0].arg[1]
     if u.arg == "end":

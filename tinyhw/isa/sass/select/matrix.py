@@ -1,4 +1,4 @@
-"""Select products on the matrix unit, of groups of registers (select/group.py)."""
+"""Select products on the matrix unit, of groups of registers (select/vector.py)."""
 from __future__ import annotations
 
 
@@ -63,7 +63,7 @@ class Matrices(Addresses):
   def multiply_warpgroup(self, u: UOp, unit: Unit) -> Reg:
     """Select a product of four warps: instructions whose factors are descriptors.
 
-    groups.py inserts the waits.
+    async_products.py inserts the waits.
     """
     c, result = self.group(u.src[2]), self.new(self.group_class(u.dtype))
     places, factors = [], []

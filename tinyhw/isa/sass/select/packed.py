@@ -18,7 +18,7 @@ from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass.capabilities import HALVES
 from tinyhw.isa.sass.select.alu import LIMITS
-from tinyhw.isa.sass.select.group import Groups
+from tinyhw.isa.sass.select.vector import Vectors
 from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import Access, Reg
 from tinyhw.machine.select.macros import Macro
@@ -39,7 +39,7 @@ SIGNS = 0x80008000
 EXTREMES = {"least_f32": ("", "PT"), "least_nan_f32": (".NAN", "PT"), "most_f32": ("", "!PT"),
             "most_nan_f32": (".NAN", "!PT")}
 
-class Packed(Groups):
+class Packed(Vectors):
   """The layer of Selector that computes two elements at once.
 
   uses: of nodes by others. kept: how many of those uses store the node to memory.

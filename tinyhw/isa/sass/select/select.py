@@ -1,7 +1,7 @@
 """Select NVIDIA instructions over virtual registers for a Program.
 
 This file has values, memory and control. Arithmetic is in select/alu.py, conversions in select/cast.py, vectors in
-select/group.py, addresses in select/address.py, matrices in select/matrix.py. Copies to shared memory are in
+select/vector.py, addresses in select/address.py, matrices in select/matrix.py. Copies to shared memory are in
 select/copies.py, the pass itself in machine/select/selection.py.
 
 One pass over the program, in order. Every lane computes for itself:
@@ -23,7 +23,7 @@ from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.capabilities import generation_of
 from tinyhw.isa.sass.select.address import free_pairs
 from tinyhw.isa.sass.select.copies import AsyncCopies
-from tinyhw.isa.sass.select.group import memory_bytes
+from tinyhw.isa.sass.select.vector import memory_bytes
 from tinyhw.isa.sass.select.part import FULL
 from tinyhw.isa.sass.select.tensor_map import maps_of
 from tinyhw.isa.sass.table import regs

@@ -17,7 +17,7 @@ from tinyhw.machine.ir.structure import LOOSE, origin_of
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-class Groups(Casts):
+class Vectors(Casts):
   """The groups of registers of Selector. halves: 16-bit element -> its group, and its number there."""
 
   def __init__(self, generation: Generation, function: Function):

@@ -10,7 +10,7 @@ from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass.asm.syntax import parse
 from tinyhw.isa.sass.capabilities import capabilities
-from tinyhw.isa.sass.select.groups import is_product, left_of, order_groups, touched, wait_products
+from tinyhw.isa.sass.select.async_products import is_product, left_of, synchronize_products, touched, wait_products
 from tinyhw.isa.sass.table.form import NO_GROUP
 from tinyhw.isa.sass.table.matrix import product_of_group
 from tinyhw.isa.sass.target import assemble, target
@@ -30,7 +30,7 @@ def ordered(*lines: str) -> list[MInst]:
   function = Function("k")
   block = function.new_block(name="entry")
   block.insts = [parse(line, ARCH)[0] for line in lines]
-  order_groups(function, target(ARCH))
+  synchronize_products(function, target(ARCH))
   return block.insts
 
 def names(insts: list[MInst]) -> list[str]: return [inst.row.name for inst in insts]

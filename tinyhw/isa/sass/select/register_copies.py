@@ -1,7 +1,7 @@
 """Copies of groups of more than four registers, such as the sums of four warps. Each copy is a macro of its own."""
 from __future__ import annotations
 
-from tinyhw.isa.sass.select.group import part
+from tinyhw.isa.sass.select.vector import part
 from tinyhw.machine.ir.inst import Access
 from tinyhw.machine.select.macros import Macro
 from tinyhw.once import once

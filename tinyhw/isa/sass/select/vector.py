@@ -23,7 +23,7 @@ from tinyhw.uop.ops import UOp
 
 Place = tuple[Any, int]  # a register, group or constant, and a byte of it
 
-class Groups(Casts):
+class Vectors(Casts):
   """The layer of Selector for groups of registers."""
 
   def group_class(self, dtype: DType) -> RegClass:

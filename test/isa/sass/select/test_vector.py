@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from test.codegen.kernels import axis, data_for, wild
-from test.isa.amd.select.test_group import TYPES, neighbours
+from test.isa.amd.select.test_vector import TYPES, neighbours
 from test.isa.sass.machine import ARCHS, check
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass.asm.syntax import show
 from tinyhw.isa.sass.capabilities import capabilities
-from tinyhw.isa.sass.select.group import gathering, selector
+from tinyhw.isa.sass.select.vector import gathering, selector
 from tinyhw.isa.sass.target import assemble
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

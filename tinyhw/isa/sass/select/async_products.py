@@ -65,7 +65,7 @@ def wait_products(arch: str, left: int) -> MInst:
   """Return the instruction that waits for all groups of products except the last `left` ones."""
   return build(table(arch)["WARPGROUP.DEPBAR/9c5"], FIRST_GROUP, left)
 
-class Groups:
+class AsyncProducts:
   """The pass over one function that has products."""
 
   def __init__(self, function: Function, arch: str):
@@ -116,10 +116,10 @@ def commit(insts: list[MInst]) -> None:
       last.operands[last.row.isa.index["group"]] = FIRST_GROUP
       last = None
 
-def order_groups(function: Function, target: Target) -> Function:
+def synchronize_products(function: Function, target: Target) -> Function:
   """Put asynchronous products (HGMMA) into groups, and insert the waits for them."""
   if any(is_product(inst) for block in function.blocks for inst in block.insts):
-    groups = Groups(function, target.name)
-    rewrite(function.blocks, State(), groups.walk, meet)
+    products = AsyncProducts(function, target.name)
+    rewrite(function.blocks, State(), products.walk, meet)
     for block in function.blocks: commit(block.insts)
   return function
