@@ -349,8 +349,8 @@ class _Devices:
       return _canonical_path(device)
     name, _, ordinal = device.upper().partition(":")
     name = ALIASES.get(name, name)
-    way, _, number = ordinal.partition(":")
-    if f"{name}:{way}" in DRIVERS: name, ordinal = f"{name}:{way}", number
+    interface, _, number = ordinal.partition(":")
+    if f"{name}:{interface}" in DRIVERS: name, ordinal = f"{name}:{interface}", number
     if name not in DRIVERS:
       for module in filter(None, str(PLUGINS).split(",")):
         try: importlib.import_module(module.strip())  # plugins register their devices on import

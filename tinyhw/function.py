@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
-from tinyhw.capture.names import by_name, is_named, place_of
+from tinyhw.capture.names import by_name, is_named, qualified_name
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.buffers import next_number
 from tinyhw.engine.memory.writes import fresh_tag
@@ -51,9 +51,9 @@ class DecoratedFunction(Generic[R]):
 
   def __reduce_ex__(self, protocol: Any) -> Any:
     """Pickle a decorated function by its name, as functions do, and others by their parts."""
-    place = place_of(self.fxn)
-    if is_named(self, *place): return by_name, place
-    return (_of_class, place) if is_named(self, *place, _of_class) else super().__reduce_ex__(protocol)
+    name = qualified_name(self.fxn)
+    if is_named(self, *name): return by_name, name
+    return (_of_class, name) if is_named(self, *name, _of_class) else super().__reduce_ex__(protocol)
 
   def __get__(self, obj: Any, objtype: Any = None) -> Any: return self if obj is None else functools.partial(self, obj)
 

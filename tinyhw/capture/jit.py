@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from tinyhw.capture.calls import CallSignature, Ran, comparable, data_of, kind_of_call
 from tinyhw.capture.gradients import AGAIN, carries_gradient, refuse_gradient, separate_gradients
-from tinyhw.capture.names import NamedFunction, by_name, is_named, place_of, resolved
+from tinyhw.capture.names import NamedFunction, by_name, is_named, qualified_name, resolved
 from tinyhw.capture.replay import Captured, check_result
 from tinyhw.capture.structure import Arguments, Rest, collect, difference, same_rest, tensors_in
 from tinyhw.capture.guards import Guards, CallTracer
@@ -147,8 +147,8 @@ class TinyJit(Generic[P, R]):
     if self.captured is not None and isinstance(self.fxn, (types.FunctionType, staticmethod, NamedFunction)):
       from tinyhw.capture.pickle import restored, saved  # hidden: few programs pickle one
       return restored, (saved(self),)
-    place = place_of(self.fxn)
-    return (by_name, place) if is_named(self, *place) else (TinyJit, (self.fxn,))
+    name = qualified_name(self.fxn)
+    return (by_name, name) if is_named(self, *name) else (TinyJit, (self.fxn,))
 
   def __copy__(self) -> Any:
     if self._bound: return self

@@ -16,7 +16,7 @@ def is_named(found: Any, module: str, name: str, stands_for: Callable[[str, str]
   try: return stands_for(module, name) is found
   except (AttributeError, ImportError, ValueError): return False
 
-def place_of(fxn: Any) -> tuple[str, str]:
+def qualified_name(fxn: Any) -> tuple[str, str]:
   """Return the module of a function, and its name there; empty strings if it has none."""
   return getattr(fxn, "__module__", None) or "", getattr(fxn, "__qualname__", "")
 

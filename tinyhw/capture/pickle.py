@@ -16,7 +16,7 @@ from typing import Any
 
 from tinyhw.capture.gradients import Gradient, Gradients, Held
 from tinyhw.capture.jit import TinyJit, check_waiting
-from tinyhw.capture.names import NamedFunction, is_named, place_of
+from tinyhw.capture.names import NamedFunction, is_named, qualified_name
 from tinyhw.capture.replay import Captured, Expression, Given, Output, Slot, Standing, Unseen, ResultView, is_inside
 from tinyhw.capture.structure import Rest, rebuilt, short
 from tinyhw.capture.views import base_buffer, binds_in, chain
@@ -166,9 +166,9 @@ def saved(jit: TinyJit[Any, Any]) -> Saved:
     tables = Tables(captures)
     calls = [_saved_call(j, c, tables) for j, c in zip(jits, captures)]
   if isinstance(jit.fxn, NamedFunction): return Saved(FORMAT, jit.fxn, tables.nodes, tables.memory, calls)
-  place = place_of(jit.fxn)
-  known = is_named(jit, *place) or is_named(jit.fxn, *place)
-  return Saved(FORMAT, NamedFunction(*place, known, any(m.held is not None for m in tables.memory)), tables.nodes,
+  name = qualified_name(jit.fxn)
+  known = is_named(jit, *name) or is_named(jit.fxn, *name)
+  return Saved(FORMAT, NamedFunction(*name, known, any(m.held is not None for m in tables.memory)), tables.nodes,
                tables.memory, calls)
 
 def _replayable(jit: TinyJit[Any, Any]) -> Captured:

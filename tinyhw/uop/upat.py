@@ -197,10 +197,10 @@ class UPat:
     return [found for order in self.orders for found in _match_sources(u.src, order, captures)]
 
 def _match_sources(nodes: tuple[UOp, ...], patterns: tuple[UPat, ...], captures: Captures) -> list[Captures]:
-  ways = [captures]
+  matches = [captures]
   for node, pattern in zip(nodes, patterns):
-    ways = [found for way in ways for found in pattern.match(node, way)]
-  return ways
+    matches = [found for match in matches for found in pattern.match(node, match)]
+  return matches
 
 _LAZY = {"PatternMatcher": "rewrite.match", "rule": "rewrite.match", "graph_rewrite": "rewrite.rewrite"}
 

@@ -102,15 +102,15 @@ def test_what_storing_far_apart_costs_has_no_step() -> None:
 def test_a_tile_that_does_not_fit_has_no_cost() -> None:
   model = model_of(product(64, 64, 64), "avx2")
   i, j = model.nest.ranges
-  ways = [o.ways(j) for o in model.loads]
-  assert model.cost(RegisterTile(j, {i: 6, j: 2}), ways) is not None
-  assert model.cost(RegisterTile(j, {i: 8, j: 2}), ways) is None
+  plans = [o.plans(j) for o in model.loads]
+  assert model.cost(RegisterTile(j, {i: 6, j: 2}), plans) is not None
+  assert model.cost(RegisterTile(j, {i: 8, j: 2}), plans) is None
 
 def test_more_reuse_costs_less() -> None:
   model = model_of(product(64, 64, 64), "avx2")
   i, j = model.nest.ranges
-  ways = [o.ways(j) for o in model.loads]
-  costs = [model.cost(RegisterTile(j, copies), ways) or 0.0 for copies in ({i: 1}, {i: 2}, {i: 4}, {i: 6, j: 2})]
+  plans = [o.plans(j) for o in model.loads]
+  costs = [model.cost(RegisterTile(j, copies), plans) or 0.0 for copies in ({i: 1}, {i: 2}, {i: 4}, {i: 6, j: 2})]
   assert costs == sorted(costs, reverse=True)
 
 def test_what_overlap_and_left_over_terms_waste() -> None:

@@ -6,7 +6,7 @@ from tinyhw.machine.ir.inst import Effect, Inst, MInst
 from tinyhw.machine.model.access import Pattern
 from tinyhw.machine.model.hardware import Hardware
 from tinyhw.machine.model.occupancy import RegisterFile, ComputeUnit
-from tinyhw.machine.model.traffic import Traffic, place_of
+from tinyhw.machine.model.traffic import Traffic, accessed
 from tinyhw.uop.ops import UOp
 
 UNIT = ComputeUnit("unit", 2, 8, 4, {"v": RegisterFile(64, 8)}, 1 << 10, 16, 4)
@@ -33,7 +33,7 @@ def test_another_cache_before_memory() -> None:
 def test_what_the_last_cache_keeps_comes_once() -> None:
   buffer = UOp.param(0, dtypes.float32, 64)
   load = MInst(LOAD.row, [], buffer.index(UOp.const(dtypes.int32, 0)).load())
-  assert place_of(load) is load.origin.src[0] and place_of(MInst(LOAD.row, [], load.origin, comment="reload")) is None
+  assert accessed(load) is load.origin.src[0] and accessed(MInst(LOAD.row, [], load.origin, comment="reload")) is None
   assert Traffic(CARD, 4, lambda inst: lanes(4), once={buffer: 0.25}).shared(load, 16)["m"] == 16 * 0.25 * 10 / 20
 
 def test_local_memory_by_banks() -> None:

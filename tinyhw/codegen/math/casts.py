@@ -41,8 +41,8 @@ def cast(d: Decomposer, x: UOp, dtype: DType) -> UOp:
     if source is dtypes.uint32: return _from_uint32(d, x, target)
     if d.has(Ops.CAST, source) and d.has(Ops.CAST, target): return UOp(Ops.CAST, dtype, (x,))
   elif d.has(Ops.CAST, x.dtype) and d.has(Ops.CAST, dtype): return UOp(Ops.CAST, dtype, (x,))
-  way = _way(source, target)
-  if way is not None: return d.cast(d.cast(x, way), target)
+  between = _intermediate_type(source, target)
+  if between is not None: return d.cast(d.cast(x, between), target)
   if target is dtypes.uint64 and dtypes.is_float(source): return _to_uint64(d, x)
   if source is dtypes.uint64 and dtypes.is_float(target): return _from_uint64(d, x, target)
   if target is dtypes.int64 and dtypes.is_float(source): return _to_int64(d, x)
@@ -51,7 +51,7 @@ def cast(d: Decomposer, x: UOp, dtype: DType) -> UOp:
   raise CompileError(f"the target does not convert {source} to {target}, and codegen knows no other way; use another "
                      f"type")
 
-def _way(source: DType, target: DType) -> DType | None:
+def _intermediate_type(source: DType, target: DType) -> DType | None:
   """Return an integer type between a float and an integer, so that machines have each step."""
   integer = target if dtypes.is_float(source) else source
   if not dtypes.is_int(integer): return None

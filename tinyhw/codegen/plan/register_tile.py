@@ -70,8 +70,8 @@ class RegisterTile(NamedTuple):
   vector: UOp
   repetitions: dict[UOp, int]
 
-class Way(NamedTuple):
-  """A way to read an operand.
+class ReadPlan(NamedTuple):
+  """How to read an operand.
 
   load: cost of a copy of the body, in loads.
   fill: cost of copying the operand to shared memory, in loads for one iteration of the innermost loop. It is multiplied
@@ -131,12 +131,12 @@ class ReductionLoad:
     cut = [whole.closing(n) for n in range(1, len(whole.pairs) + 1)]
     return [w for w in cut if w.elements(self.lanes) * self.itemsize <= self.capabilities.local_bytes // 2]
 
-  def ways(self, vector: UOp) -> list[Way]:
-    """Return the ways to read the operand with lanes along a range."""
-    found = [Way(self.direct_cost(vector) + self.work)]
+  def plans(self, vector: UOp) -> list[ReadPlan]:
+    """Return the plans to read the operand with lanes along a range."""
+    found = [ReadPlan(self.direct_cost(vector) + self.work)]
     if self.slot is None or self.gathered: return found
     if vector in self.ranges and not is_reduce(vector): found.append(self._panel(vector))
-    return found + [way for w in self.windows if (way := self._window(w, vector)) is not None]
+    return found + [plan for w in self.windows if (plan := self._window(w, vector)) is not None]
 
   def direct_cost(self, vector: UOp) -> float:
     """Return the cost of a copy that is read in place, in loads."""
@@ -150,16 +150,16 @@ class ReductionLoad:
     aligned = all(c % self.lanes == 0 for r, c in self.access.strides.items() if r is not vector)
     return 1.0 if aligned else 1.0 + self.lanes * self.itemsize / LINE_BYTES
 
-  def _panel(self, vector: UOp) -> Way:
+  def _panel(self, vector: UOp) -> ReadPlan:
     stride = self.access.strides.get(vector, 0)
     gate = GATE_COST if self.gated else 0.0
     conflict = SET_CONFLICT if stride * self.itemsize % PAGE_BYTES == 0 else 1.0
     copying = COPY_COST + gate if stride == 1 else (STRIDED_COST + gate) * self.lanes * conflict
     reuse = math.prod(max(size_of(r), 1) for r in self.free)
-    return Way(PANEL_COST + self.work, copying / reuse, tuple(self.free), Opt(OptOps.STAGE, self.slot or 0))
+    return ReadPlan(PANEL_COST + self.work, copying / reuse, tuple(self.free), Opt(OptOps.STAGE, self.slot or 0))
 
-  def _window(self, w: Window, vector: UOp) -> Way | None:
-    """Return the way through a window; None where lanes would run along a loop outside of the window."""
+  def _window(self, w: Window, vector: UOp) -> ReadPlan | None:
+    """Return the plan through a window; None where lanes would run along a loop outside of the window."""
     load = 1.0
     if vector in w.closed:
       pair = next(p for p in w.pairs if p.output is vector)
@@ -170,7 +170,7 @@ class ReductionLoad:
     times = math.prod(max(size_of(r), 1) for r in (*inside, *self.reduce_ranges)) / (self.lanes if vector in inside
                                                                                      else 1)
     fill = w.elements(self.lanes) / self.lanes * (COPY_COST + self.work + (GATE_COST if self.gated else 0.0))
-    return Way(load, fill / times, self.nest.ranges, Opt(OptOps.WINDOW, self.slot or 0, len(w.pairs)), w)
+    return ReadPlan(load, fill / times, self.nest.ranges, Opt(OptOps.WINDOW, self.slot or 0, len(w.pairs)), w)
 
   def elements_read(self, tile: dict[UOp, int]) -> int:
     """Return the number of different elements (or vectors) of the operand that a tile reads."""
@@ -211,21 +211,21 @@ class ReductionLoad:
       if n > 1: share *= min(1.0, ((n - 1) * p.step + (k - 1) * p.dilation + 1) / (n * k))
     return share
 
-  def cheapest(self, ways: list[Way], tile: dict[UOp, int]) -> tuple[float, Way]:
-    """Return the cheapest way for a tile, and its cost in loads for an iteration."""
+  def cheapest(self, plans: list[ReadPlan], tile: dict[UOp, int]) -> tuple[float, ReadPlan]:
+    """Return the cheapest plan for a tile, and its cost in loads for an iteration."""
     n = self.elements_read(tile)
-    best, cost = ways[0], n * ways[0].load
+    best, cost = plans[0], n * plans[0].load
     streams = 1
     for r in self.streams: streams *= tile.get(r, 1)
     if streams > self.room: cost += (streams - self.room) * STREAM_COST
-    for way in ways[1:]:
-      if way.window is None:
+    for plan in plans[1:]:
+      if plan.window is None:
         if self.reuse(tile) < STAGE_REUSE or self.panel_bytes(tile) > self.capabilities.local_bytes: continue
-      elif self.window_bytes(way.window, tile) > self.capabilities.local_bytes // 2: continue
-      times = 1 if way.window is not None else n
-      for r in way.within: times *= tile.get(r, 1)
-      other = n * way.load + way.fill * times * self.distinct(way.window, tile)
-      if other < cost: best, cost = way, other
+      elif self.window_bytes(plan.window, tile) > self.capabilities.local_bytes // 2: continue
+      times = 1 if plan.window is not None else n
+      for r in plan.within: times *= tile.get(r, 1)
+      other = n * plan.load + plan.fill * times * self.distinct(plan.window, tile)
+      if other < cost: best, cost = plan, other
     return cost, best
 
 class CostModel:
@@ -249,7 +249,7 @@ class CostModel:
     alone = {v for o in self.loads for v in o.value.toposort()}
     self.body = max(1, sum(is_data(v) and v not in alone for v in bodies))
 
-  def cost(self, t: RegisterTile, ways: list[list[Way]], limit: float = math.inf) -> float | None:
+  def cost(self, t: RegisterTile, plans: list[list[ReadPlan]], limit: float = math.inf) -> float | None:
     """Return the cycles per element and reduction step.
 
     Return None for a tile that does not fit into the registers, or whose arithmetic alone reaches the limit.
@@ -268,7 +268,7 @@ class CostModel:
     latency = ADD_LATENCY / (8 // accumulators) if accumulators < 8 else 0.0
     loop = self.loop_cost(t, accumulators)
     if (max(arithmetic / 2, latency) + loop) * share >= limit: return None
-    issue = sum(operand.cheapest(mine, t.repetitions)[0] for operand, mine in zip(self.loads, ways))
+    issue = sum(operand.cheapest(mine, t.repetitions)[0] for operand, mine in zip(self.loads, plans))
     if not is_reduce(t.vector) and any(a.stride(t.vector) != 1 for a in self.stores):
       issue += STORE_LANE_COST * self.lanes * repetitions / self.terms
     issue += STORE_STREAM_COST * self.streams(t) / self.terms
@@ -306,9 +306,9 @@ class CostModel:
     """Return the cheapest tile with lanes along one of these ranges, and its cost; None if none is below the limit."""
     found: tuple[float, RegisterTile] | None = None
     for v in self.vector_axes(axes):
-      ways = [operand.ways(v) for operand in self.loads]
+      plans = [operand.plans(v) for operand in self.loads]
       for t in candidates(self.nest, v, self.lanes, self.capabilities.vector_registers // len(self.reduces)):
-        cost = self.cost(t, ways, limit)
+        cost = self.cost(t, plans, limit)
         if cost is not None and cost < limit: found, limit = (cost, t), cost
     return found
 
@@ -403,16 +403,16 @@ def unroll_reduction(t: RegisterTile, model: CostModel) -> list[Opt]:
 def stage(model: CostModel, t: RegisterTile) -> list[Opt]:
   """Return opts for the chosen copies to shared memory, and for a grid that makes them worth their cost."""
   if is_reduce(t.vector): return []
-  ways = [(o, o.cheapest(o.ways(t.vector), t.repetitions)[1]) for o in model.loads]
-  opts = list(dict.fromkeys(way.opt for _, way in ways if way.opt is not None))
+  plans = [(o, o.cheapest(o.plans(t.vector), t.repetitions)[1]) for o in model.loads]
+  opts = list(dict.fromkeys(plan.opt for _, plan in plans if plan.opt is not None))
   if not opts: return []
-  panels = [(o, way) for o, way in ways if way.opt is not None and way.window is None]
-  windows = [way.window for _, way in ways if way.window is not None]
+  panels = [(o, plan) for o, plan in plans if plan.opt is not None and plan.window is None]
+  windows = [plan.window for _, plan in plans if plan.window is not None]
   closed = {r for w in windows for r in w.closed}
   if not panels:
     return opts + stage_grid(model, t, {r for w in windows for r in w.value.ranges} - closed, closed, STAGE_REUSE)
-  operand, way = panels[0]
-  worth = (way.fill * math.prod(max(size_of(r), 1) for r in operand.free)
+  operand, plan = panels[0]
+  worth = (plan.fill * math.prod(max(size_of(r), 1) for r in operand.free)
            * operand.elements_read(t.repetitions) / math.prod(t.repetitions.values()) / FILL_SHARE)
   return opts + stage_grid(model, t, set(operand.ranges), closed, max(STAGE_REUSE, round(worth)))
 

@@ -293,8 +293,8 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, bulk: bool =
 
 def is_tensor(factor: UOp, mn_range: UOp, summed: UOp, transposes: bool) -> bool:
   """Is an operand a tensor for bulk copies, along the sum or, if the unit transposes, along its other range?"""
-  ways = ((summed, mn_range), (mn_range, summed))
-  return any(tensor_of(factor, {along: 1}, {line: 1}) is not None for along, line in ways[:1 + transposes])
+  orders = ((summed, mn_range), (mn_range, summed))
+  return any(tensor_of(factor, {along: 1}, {line: 1}) is not None for along, line in orders[:1 + transposes])
 
 def accesses_of(factor: UOp, mn_range: UOp, summed: UOp, transposes: bool, aligned: bool) -> int:
   """Return the number of accesses of a lane that copy a piece of an operand.

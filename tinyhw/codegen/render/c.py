@@ -206,9 +206,9 @@ class _C:
     if target is dtypes.bool: return f"({x}) != 0"
     kind = scalar_type(target)
     if not dtypes.is_float(source) or dtypes.is_float(target): return f"({kind})({x})"
-    way = {dtypes.uint64: "uint64", dtypes.int64: "int64", dtypes.weakint: "int64",
+    integer = {dtypes.uint64: "uint64", dtypes.int64: "int64", dtypes.weakint: "int64",
            dtypes.uint32: "int64"}.get(target, "int32")
-    return f"({kind}){self.helper(f'{ALIASES_BY_TYPE[source]}_to_{way}')}({x})"
+    return f"({kind}){self.helper(f'{ALIASES_BY_TYPE[source]}_to_{integer}')}({x})"
 
   def bitcast(self, x: str, source: DType, target: DType) -> str:
     a, b = scalar_type(source), scalar_type(target)

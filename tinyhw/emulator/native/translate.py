@@ -86,18 +86,18 @@ class TranslatedBlock(Generic[Step]):
 
   - steps: (address, step); code: their bytes.
   - stops: by a record's place in words.
-  - ways: number of the state before -> number of the state after, None where there is an error.
+  - transitions: number of the state before -> number of the state after, None where there is an error.
   - pairs: how many of these pairs of states were given to the entry.
   """
   def __init__(self, pc: int, mode: int, steps: list[tuple[int, Step]], code: bytes, records: Records):
     self.pc, self.mode, self.steps, self.code, self.records = pc, mode, steps, code, records
     self.stops: dict[int, Stop] = {}
-    self.ways: dict[int, int | None] = {}
+    self.transitions: dict[int, int | None] = {}
     self.pairs = 0
 
-  def pass_through(self, before: int, behind: int) -> None:
+  def pass_through(self, before: int, after: int) -> None:
     """Let a state pass the entry from now on."""
-    self.records.admit(self.pairs % PAIRS, before, behind)
+    self.records.admit(self.pairs % PAIRS, before, after)
     self.pairs += 1
 
   # ***** records with stops *****
@@ -217,12 +217,12 @@ class Translation(Generic[Wave, Code, Step, State]):
 
   # ***** states of strict checks *****
 
-  def way(self, block: TranslatedBlock[Step], before: int, wave: Wave) -> int | None:
+  def transition(self, block: TranslatedBlock[Step], before: int, wave: Wave) -> int | None:
     """Return the number of the state after a block, given the number at its entry; None if there is an error."""
-    if before in block.ways: return block.ways[before]
+    if before in block.transitions: return block.transitions[before]
     found = self.foresee(wave, self.states[before], block.steps)
-    behind = block.ways[before] = None if found is None else self.number(found)
-    return behind
+    after = block.transitions[before] = None if found is None else self.number(found)
+    return after
 
   def enter(self, wave: Wave) -> None:
     """Replace the wave's state by its number."""
@@ -261,12 +261,12 @@ class Translation(Generic[Wave, Code, Step, State]):
         context[RECORD] = following.records.address
       elif reason == Exit.UNKNOWN:
         block = self.by_entry[context[RECORD]]
-        behind = self.way(block, context[KNOWN], wave)
-        if behind is None:
+        after = self.transition(block, context[KNOWN], wave)
+        if after is None:
           wave.pc = block.pc
           self.leave(wave)
           break
-        block.pass_through(context[KNOWN], behind)
+        block.pass_through(context[KNOWN], after)
       elif reason == Exit.MAKE:
         block, place = self.here(wave)
         make = block.stops[place].make

@@ -105,11 +105,11 @@ def buffer_of(node: UOp) -> Any:
 def overlap(a: Buffer, b: Buffer) -> bool:
   """Do two Buffers have bytes in common: in one memory, even that of another library, or in one file?"""
   if a is b: return True
-  here, there = place_of(a), place_of(b)
+  here, there = address_of(a), address_of(b)
   return (here is not None and there is not None and here[0] == there[0] and here[1] < there[1] + b.nbytes
           and there[1] < here[1] + a.nbytes)
 
-def place_of(buffer: Buffer) -> tuple[object, int] | None:
+def address_of(buffer: Buffer) -> tuple[object, int] | None:
   """Return the address space of a Buffer and its first address there; None without memory."""
   if buffer._buf is None or not buffer.nbytes: return None
   if buffer.allocator.lasting: return buffer.device, buffer.offset

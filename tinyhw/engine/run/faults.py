@@ -34,7 +34,7 @@ def boundary(work: Callable[P, R]) -> Callable[P, R]:
 
 def internal(error: Exception) -> InternalError:
   """Return the InternalError that tells the user about a fault."""
-  doing, line = place_of(error)
+  doing, line = activity_of(error)
   text = str(error)
   if len(text) > MOST_TEXT: text = text[:MOST_TEXT] + " ..."
   wanted = "" if line is None else f" (of {line[0]}:{line[1]})"
@@ -44,7 +44,7 @@ def internal(error: Exception) -> InternalError:
                        "contiguous() on the operands of "
                        "that operation, or NOOPT=1, may go round it")
 
-def place_of(error: Exception) -> tuple[str, trace.Location | None]:
+def activity_of(error: Exception) -> tuple[str, trace.Location | None]:
   """Return the activity during which an error was raised, and the line of the operation that wanted it (TRACEMETA)."""
   doing = "scheduling"
   lines: dict[Any, trace.Location | None] = {}

@@ -235,7 +235,7 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   plan = plan_memory(kernels, kept)
   passed("plan", plan)
   kernels = [k for k in kernels if not stores_nothing(k)]
-  runs = [(place, list(run)) for place, run in groupby(kernels, place_of)]
+  runs = [(device, list(run)) for device, run in groupby(kernels, devices_of)]
   return Schedule(kernels, runs, storage, plan, next((d for d in (r.device for r in roots) if d), ""),
                   {g: x for g, x in local.items() if is_multi(g)})
 
@@ -257,7 +257,7 @@ def find_origins(kernels: list[Kernel], nodes: Sequence[UOp], came: dict[UOp, UO
 
 COPIES = "copies"
 
-def place_of(kernel: Kernel) -> str | tuple[str, ...] | None:
+def devices_of(kernel: Kernel) -> str | tuple[str, ...] | None:
   """Return the device, or devices, on which a kernel runs; None for the default one; COPIES for a copy."""
   return COPIES if kernel.sink.op is Ops.COPY else kernel.buffers[0].device
 

@@ -38,7 +38,7 @@ def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> li
   new: dict[UOp, UOp] = {}
   changed = False
   nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
-  extent, ways = extents(nodes), Ways(nodes)
+  extent, paths = extents(nodes), ReadPaths(nodes)
   for u in nodes:
     src = tuple([new[s] for s in u.src])
     v = new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
@@ -48,8 +48,8 @@ def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> li
       old = u.replace(src=(added(terms),))
       extent.setdefault(old.src[0], max([extent[x] for x in terms]))
       split = u.replace(src=(added([new[x] for x in terms]),))
-      if is_columns(old) and terms_per_element(old, extent) <= 1 and Ops.PERMUTE not in ways.of(terms):
-        sums.append(columns_in_parts(split, joined=not ways.of(terms)))
+      if is_columns(old) and terms_per_element(old, extent) <= 1 and Ops.PERMUTE not in paths.of(terms):
+        sums.append(columns_in_parts(split, joined=not paths.of(terms)))
       else: sums.append(in_two_steps(split, parts_of(old, extent)))
     new[u] = added(sums)
     changed |= new[u] is not v
@@ -109,7 +109,7 @@ def is_columns(u: UOp) -> bool:
   if axes != tuple(range(len(axes))) or not all(isinstance(n, int) for n in shape): return False
   return 1 < size_of(shape[len(axes):]) <= FEW_COLUMNS and size_of(shape) >= MANY_ELEMENTS
 
-class Ways:
+class ReadPaths:
   """The operations through which nodes read memory, down to nodes that have a buffer.
 
   Operations on constants do not count, nor does RESHAPE, which keeps the order. All are found at the first request: few

@@ -207,7 +207,7 @@ def is_bulk_copy(inst: MInst) -> bool:
   """Whether it copies a box, which a unit of the card does in whole lines."""
   return is_copy(inst) and inst.origin.src[1].op is Ops.TENSOR_BOX
 
-def place_of(inst: MInst) -> UOp | None:
+def accessed(inst: MInst) -> UOp | None:
   """The INDEX or TENSOR_BOX that a load or store of the Program accesses: for a copy, the one in memory. Spills have
   none."""
   u = inst.origin

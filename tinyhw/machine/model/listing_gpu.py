@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tinyhw.machine.ir.inst import Function, MInst
 from tinyhw.machine.ir.target import Target
 from tinyhw.machine.model.hardware import Hardware
-from tinyhw.machine.model.listing import EncodedInst, InstructionInfo, listing, place_of
+from tinyhw.machine.model.listing import EncodedInst, InstructionInfo, listing, accessed
 from tinyhw.machine.model.listing_notes import Noted, Notes
 from tinyhw.machine.model.listing_waves import Bounds, CardModel, bounds_of, wave_lines
 from tinyhw.machine.model.occupancy import KernelResources
@@ -59,7 +59,7 @@ class LaunchModel:
   def __init__(self, vendor: GpuGeneration, kernel: KernelResources, function: Function, program: Program):
     self.vendor, self.kernel, self.function, self.program = vendor, kernel, function, program
     hardware, touched = vendor.hardware, vendor.noted.touched
-    pattern, goal = (patterns(hardware, vendor.wave, kernel, program.uops, place) for place in (place_of, goal_of))
+    pattern, goal = (patterns(hardware, vendor.wave, kernel, program.uops, place) for place in (accessed, goal_of))
     busy = hardware.units if kernel.grid is None else max(1, min(hardware.units, kernel.grid))
     once = shares_of_memory(kernel, function, vendor.wave, touched, pattern, vendor.cache_bytes)
     self.traffic = Traffic(hardware, vendor.wave, pattern, busy, once, goal)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tinyhw.machine.ir.inst import Function, MInst
-from tinyhw.machine.model.listing import Loop, InstructionInfo, find_loops, innermost, loop_name, place_of, size
+from tinyhw.machine.model.listing import Loop, InstructionInfo, find_loops, innermost, loop_name, accessed, size
 from tinyhw.machine.model.occupancy import KernelResources, Residency, most_registers, residency
 from tinyhw.machine.model.waves import Cost, Model, kernel_cost, loop_cost
 from tinyhw.uop.enums import Ops
@@ -126,7 +126,7 @@ def memory_of(function: Function, counts: Sequence[int], card: CardModel, waves:
   touched: dict[UOp, float] = {}
   for count, block in zip(counts, function.blocks):
     for inst in block.insts:
-      place = place_of(inst)
+      place = accessed(inst)
       buffer = place.src[0] if place is not None else None
       if buffer is not None and buffer.op is Ops.PARAM:
         touched[buffer] = touched.get(buffer, 0.0) + float(count * waves * card.touched(inst))

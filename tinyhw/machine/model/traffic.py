@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tinyhw.machine.ir.inst import Function, MInst
 from tinyhw.machine.model.access import Accesses, Pattern, bank_cycles, distinct_bytes, sectors
 from tinyhw.machine.model.hardware import Hardware
-from tinyhw.machine.model.listing import find_loops, is_bulk_copy, is_copy, place_of
+from tinyhw.machine.model.listing import find_loops, is_bulk_copy, is_copy, accessed
 from tinyhw.machine.model.listing_waves import executions
 from tinyhw.machine.model.occupancy import KernelResources, residency
 from tinyhw.uop.enums import Ops
@@ -63,7 +63,7 @@ class Traffic:
       count, fresh, shared, read = sectors(pattern, width,
                                            card.sector), pattern.fresh, pattern.shared, distinct_bytes(pattern, width)
     if not is_bulk_copy(inst): count, read = count * done(pattern), read * done(pattern)
-    moved, place = float(card.sector * count), place_of(inst)
+    moved, place = float(card.sector * count), accessed(inst)
     once = self.once.get(place.src[0], 1.0) if place is not None else 1.0
     found = {"g": moved / card.first_rate, "2": moved * self.units / card.second_rate,
              "m": read * fresh * once * self.units / card.memory_rate}
@@ -95,13 +95,13 @@ def goal_of(inst: MInst) -> UOp | None:
   return inst.origin.src[0] if is_copy(inst) else None
 
 def patterns(hardware: Hardware, wave: int, kernel: KernelResources, uops: Sequence[UOp],
-             place_of: Callable[[MInst], UOp | None] = place_of) -> Patterns:
+             accessed: Callable[[MInst], UOp | None] = accessed) -> Patterns:
   """A function from an access to the addresses of its lanes, with as many workgroups as the card holds. uops: of the
   program."""
   groups = residency(hardware.unit, kernel, hardware.units).groups * hardware.units
   accesses = Accesses(uops, wave, groups, hardware.dies)
   def pattern(inst: MInst) -> Pattern | None:
-    place = place_of(inst)
+    place = accessed(inst)
     if place is None: return None
     return accesses.pattern(place, inst.origin.src[2] if is_copy(inst) and len(inst.origin.src) > 2 else None)
   return pattern
@@ -115,7 +115,7 @@ def shares_of_memory(kernel: KernelResources, function: Function, wave: int, tou
   asked: dict[UOp, float] = {}
   for count, block in zip(executions(function, find_loops(function)), function.blocks):
     for inst in block.insts:
-      place, found = place_of(inst), pattern(inst)
+      place, found = accessed(inst), pattern(inst)
       if place is None or found is None or place.src[0].op is not Ops.PARAM: continue
       read = touched(inst) if is_bulk_copy(inst) else done(found) * distinct_bytes(found, max(1, touched(inst) // wave))
       asked[place.src[0]] = asked.get(place.src[0], 0.0) + read * found.fresh * count * waves

@@ -93,7 +93,7 @@ def peak(liveness: Liveness, file: TargetRegisters) -> list[int]:
 class Stretch:
   """Consecutive lines of a block that may be reordered. latency, slots: of each line.
 
-  way: cycles from a line's start to the end of the last line that waits for it.
+  height: cycles from a line's start to the end of the last line that waits for it.
   """
   def __init__(self, lines: list[Line], target: Target):
     self.lines = lines
@@ -105,9 +105,9 @@ class Stretch:
     costs = [cost_of(line.inst, target) for line in lines]
     self.latency = [cost.latency for cost in costs]
     self.slots = [cost.ports.count("|") + 1 for cost in costs]
-    self.way = [0] * len(lines)
+    self.height = [0] * len(lines)
     for i in range(len(lines) - 1, -1, -1):
-      self.way[i] = self.latency[i] + max([self.way[user] for user in self.users[i]], default=0)
+      self.height[i] = self.latency[i] + max([self.height[user] for user in self.users[i]], default=0)
     self.known: dict[int, list[Line]] = {}
 
   def schedule(self, window: int) -> list[Line]:
@@ -128,9 +128,9 @@ class Stretch:
 
     A line and its sort key are one number. The lists are sorted with the next line last, so numbers are stored negated.
     """
-    lines, way, latency, count = self.lines, self.way, self.latency, len(self.lines)
+    lines, height, latency, count = self.lines, self.height, self.latency, len(self.lines)
     lacking, when, done = list(self.needed), [0] * count, [False] * count
-    ready: list[int] = []      # way * count - line: may be next
+    ready: list[int] = []      # height * count - line: may be next
     waiting = sorted([-i for i, n in enumerate(lacking) if not n])  # -(when * count + line)
     far: list[int] = []        # -line, beyond the window
     order: list[Line] = []
@@ -141,7 +141,7 @@ class Stretch:
         insort(waiting, -(when[i] * count + i))
       while waiting and -waiting[-1] < (now + 1) * count:
         i = -waiting.pop() % count
-        if i < first + window: insort(ready, way[i] * count - i)
+        if i < first + window: insort(ready, height[i] * count - i)
         else: insort(far, -i)
       if not ready:
         now = -waiting[-1] // count

@@ -108,8 +108,8 @@ def alternatives(pattern: UPat, count: int | None = None) -> Iterator[Alternativ
   sources, if it is known."""
   if pattern.choices:
     for choice in pattern.choices:
-      for way in alternatives(choice, count):
-        yield Alternative((pattern,) + way.patterns, way.sources, way.exact, way.each)
+      for alternative in alternatives(choice, count):
+        yield Alternative((pattern,) + alternative.patterns, alternative.sources, alternative.exact, alternative.each)
   elif pattern.each is not None and count is not None:
     for sources in itertools.product(list(alternatives(pattern.each)), repeat=count):
       yield Alternative((pattern,), sources, True, None)
@@ -176,33 +176,33 @@ class Emitter:
     level: list[tuple[Alternative, str]] = [(root, "u")]
     while level:  # level by level: nodes nearer to the root are cheaper to reach
       below: list[tuple[Alternative, str]] = []
-      for way, node in level:
-        for pattern in way.patterns:
+      for alternative, node in level:
+        for pattern in alternative.patterns:
           if pattern.name is None: continue
           if pattern.name in captured: steps.append(f"if {node} is {captured[pattern.name]}:")
           else: captured[pattern.name] = node
-      for way, node in level:
-        for pattern in way.patterns: steps.extend(self.own_tests(pattern, node))
-        if way.each is not None:
-          if way.each.op is not None or way.each.orders:
-            steps.append(f"if all([{self.value(way.each, 'p')}.match(s, {{}}) for s in {node}.src]):")
-        if way.sources is not None: below.extend(self.open_sources(way, node, steps))
+      for alternative, node in level:
+        for pattern in alternative.patterns: steps.extend(self.own_tests(pattern, node))
+        if alternative.each is not None:
+          if alternative.each.op is not None or alternative.each.orders:
+            steps.append(f"if all([{self.value(alternative.each, 'p')}.match(s, {{}}) for s in {node}.src]):")
+        if alternative.sources is not None: below.extend(self.open_sources(alternative, node, steps))
       level = below
     return steps, captured
 
-  def open_sources(self, way: Alternative, node: str, steps: list[str]) -> list[tuple[Alternative, str]]:
+  def open_sources(self, alternative: Alternative, node: str, steps: list[str]) -> list[tuple[Alternative, str]]:
     """Name the sources of a node and test their ops. The rightmost operand comes first, since it is the constant."""
-    sources = way.sources
+    sources = alternative.sources
     assert sources is not None
     names = [f"{node}_{i}" for i in range(len(sources))]
-    ops = [self.op] if node == "u" else next((list(p.op) for p in way.patterns if p.op is not None), [])
-    known = bool(ops) and way.exact and all(ARITY.get(op) == len(sources) for op in ops)
-    if not known: steps.append(f"if len({node}.src) {'==' if way.exact else '>='} {len(sources)}:")
+    ops = [self.op] if node == "u" else next((list(p.op) for p in alternative.patterns if p.op is not None), [])
+    known = bool(ops) and alternative.exact and all(ARITY.get(op) == len(sources) for op in ops)
+    if not known: steps.append(f"if len({node}.src) {'==' if alternative.exact else '>='} {len(sources)}:")
     wanted = [i for i, s in enumerate(sources) if s.each is not None or s.sources is not None
               or any(p.op is not None or p.name is not None or p.dtype is not None or p.arg is not None
                      for p in s.patterns)]
     if node == "u": self.width = max([self.width] + [i + 1 for i in wanted])
-    elif way.exact and wanted and len(sources) > 1: steps.append(f"{', '.join(names)} = {node}.src")
+    elif alternative.exact and wanted and len(sources) > 1: steps.append(f"{', '.join(names)} = {node}.src")
     else: steps.extend(f"{names[i]} = {node}.src[{i}]" for i in wanted)
     for i in reversed(wanted):
       for pattern in sources[i].patterns:
@@ -215,15 +215,15 @@ class Emitter:
     call = self.value(function, "f")
     count = ARITY.get(self.op)
     left = _needs_interpreter(pattern, count)
-    ways = [] if left else list(itertools.islice(alternatives(pattern, count), MOST_ALTERNATIVES + 1))
-    if not ways or len(ways) > MOST_ALTERNATIVES:
+    choices = [] if left else list(itertools.islice(alternatives(pattern, count), MOST_ALTERNATIVES + 1))
+    if not choices or len(choices) > MOST_ALTERNATIVES:
       self.values["interpret"] = interpret
       yield [], [f"r = interpret({self.value(pattern, 'p')}, {call}, u, ctx)",
                  f"if r is not None: {self.answer.format(call)}"]
       return
-    for way in ways:
-      if any(p.op is not None and self.op not in p.op for p in way.patterns): continue
-      steps, captured = self.steps(way)
+    for alternative in choices:
+      if any(p.op is not None and self.op not in p.op for p in alternative.patterns): continue
+      steps, captured = self.steps(alternative)
       yield steps, [f"r = {call}({argument_text(function, captured)})",
                     f"if r is not None and r is not u: {self.answer.format(call)}"]
 

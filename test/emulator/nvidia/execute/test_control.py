@@ -15,7 +15,7 @@ def test_a_loop() -> None:
   block = block_of(assembled(lines), registers={0: [5], 1: [0]})
   assert block.run() == 5 * 4 + 1 and block.warps[0].registers[1] == [15] * LANES
 
-def test_ways_that_part() -> None:
+def test_paths_that_part() -> None:
   block = block_of(assembled(["@P0 BRA 0x7f0000000010"]), predicates={0: 1})
   with pytest.raises(EmulatorError, match="lanes 0x00000001 of 0xffffffff branch"): block.run()
 

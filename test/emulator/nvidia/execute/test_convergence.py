@@ -1,4 +1,4 @@
-"""Lanes that diverge and reconverge: in any order of the ways, nested, in loops, with lanes that exit; refusals."""
+"""Lanes that diverge and reconverge: in any order of the paths, nested, in loops, with lanes that exit; refusals."""
 from __future__ import annotations
 
 import pytest
@@ -79,7 +79,7 @@ def test_a_loop_that_lanes_leave_one_by_one() -> None:
     warp = executed("begin:\n" + text, seed).warps[0]
     assert warp.registers[1] == [max(lane, 1) for lane in NUMBERS] and warp.registers[2] == [20] * LANES
 
-def test_ways_inside_of_ways() -> None:
+def test_paths_inside_of_paths() -> None:
   text = """
     BSSY B0, <after>
     @P0 BRA <out>
@@ -105,7 +105,7 @@ def test_lanes_that_end_are_not_waited_for() -> None:
   for seed in range(6):
     assert executed(text, seed, P0=0xffff).warps[0].registers[2] == [0] * 16 + [lane + 0x100 for lane in NUMBERS[16:]]
     assert executed(EITHER.replace("BSYNC B0", "EXIT"), seed,
-                    P0=0xf).warps[0].registers[2] == [0] * LANES, "all end on their ways"
+                    P0=0xf).warps[0].registers[2] == [0] * LANES, "all end on their paths"
 
 def test_a_way_may_wait_for_another_one() -> None:
   """Lanes spin until another lane has written. Whichever way is first, the other one gets on, too."""
@@ -130,7 +130,7 @@ def test_a_way_may_wait_for_another_one() -> None:
     block.run()
     assert block.warps[0].registers[2] == [31] * 31 + [0]
 
-def test_ways_that_wait_for_each_other() -> None:
+def test_paths_that_wait_for_each_other() -> None:
   text = """
     BSSY B0, <after>
     BSSY B1, <after>
@@ -148,11 +148,11 @@ def test_ways_that_wait_for_each_other() -> None:
   ("@P0 BRA <x>\nx:", "lanes 0x0000000f of 0xffffffff branch, and no BSSY says where they meet again"),
   ("BSYNC B0", "BSYNC of B0, which no BSSY has set"),
   ("BSSY B0, <x>\nBSSY B0, <x>\nx:", "B0 is set, and lanes 0xffffffff have not met at it"),
-  ("BSSY B0, <x>\n@P0 BSYNC B0\nx:", "by some lanes of a way only"),
+  ("BSSY B0, <x>\n@P0 BSYNC B0\nx:", "by some lanes of a path only"),
   (EITHER.replace("IADD3 R1, R0, 0x200, RZ", "BAR.SYNC.DEFER_BLOCKING 0x0").replace("IADD3 R1, R0, 0x100, RZ",
                                                                                     "BAR.SYNC.DEFER_BLOCKING 0x0"),
    "some lanes of a warp are at a barrier"),
-  (EITHER.replace("IADD3 R1, R0, 0x200, RZ", "UMOV UR6, 0x1"), "UR6 is written while lanes go different ways"),
+  (EITHER.replace("IADD3 R1, R0, 0x200, RZ", "UMOV UR6, 0x1"), "UR6 is written while lanes go different paths"),
 ])
 def test_what_is_refused(text: str, message: str) -> None:
   with pytest.raises(EmulatorError, match=message):

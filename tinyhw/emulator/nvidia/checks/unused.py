@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from tinyhw.emulator.checks.unused import InstructionNode, refuse, unused
-from tinyhw.emulator.nvidia.checks.ways import follow, reachable
+from tinyhw.emulator.nvidia.checks.reachable import successors, reachable
 from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction, DecodedCode
 from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
 from tinyhw.isa.sass.asm.encode import BYTES
@@ -36,4 +36,4 @@ def node(step: DecodedInstruction, at: int) -> InstructionNode:
   results = () if step.inst.row.effects & (Effect.STORE | Effect.BARRIER) else (writes,)
   return InstructionNode(show(step.inst, step.control), reads, writes if step.guard == regs.TRUE else frozenset(),
                          results, False,
-              tuple(follow(step, at)))
+              tuple(successors(step, at)))

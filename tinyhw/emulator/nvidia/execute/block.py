@@ -15,7 +15,7 @@ from tinyhw.emulator.memory.lds import LocalMemory
 from tinyhw.emulator.memory.memory import INSTRUCTION, WindowedMemory
 from tinyhw.emulator.nvidia.checks import unused
 from tinyhw.emulator.nvidia.checks.strict import PipelineState, check_registers
-from tinyhw.emulator.nvidia.checks.ways import is_asynchronous
+from tinyhw.emulator.nvidia.checks.reachable import is_asynchronous
 from tinyhw.emulator.nvidia.execute.convergence import Convergence
 from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction, DecodedCode
 from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
@@ -149,7 +149,7 @@ def check_together(decoded: DecodedInstruction) -> None:
   """
   written = [unit for unit in decoded.uses.writes if unit[0] in ("UR", "UP")]
   if written:
-    raise EmulatorError(f"{named(written[0])} is written while lanes go different ways, and all of them have it")
+    raise EmulatorError(f"{named(written[0])} is written while lanes have diverged, and all of them have it")
 
 def block_of_grid(grid: Grid, number: int, port: Port, seed: int,
                   watch: Callable[[Warp, DecodedInstruction], None] | None = None) -> ThreadBlock:

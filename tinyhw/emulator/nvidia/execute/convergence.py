@@ -1,12 +1,12 @@
 """Divergence of a warp's lanes, and the barriers (B0 to B15) at which they reconverge.
 
 - BSSY names the current lanes as those that will meet, and the address where they go on together.
-- A branch that only some lanes take splits them into ways. One way runs at a time, in an order that the seed decides.
-- BSYNC ends a way until all lanes of its barrier that still run have come. Lanes that exit leave all barriers.
+- A branch that only some lanes take splits them into paths. One path runs at a time, in an order that the seed decides.
+- BSYNC ends a path until all lanes of its barrier that still run have come. Lanes that exit leave all barriers.
 
-If no way can go on, lanes wait for each other at different barriers, which is an error. It is also an error if lanes
-diverge without a barrier over all of them, since they would never reconverge. Each way has its own schedule, in which
-time passes by its own stalls. Where ways meet, waits that any of them lacks are still needed.
+If no path can go on, lanes wait for each other at different barriers, which is an error. It is also an error if lanes
+diverge without a barrier over all of them, since they would never reconverge. Each path has its own schedule, in which
+time passes by its own stalls. Where paths meet, waits that any of them lacks are still needed.
 
 Source: US patent 2016/0019066 for the barriers; code of NVIDIA's compiler for the target of BSSY, which is the
 instruction after BSYNC.
@@ -21,17 +21,17 @@ from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.execute.state import Warp
 
-# after 1 of so many branches of a diverged warp another way goes on: a way that waits for another may come first
+# after 1 of so many branches of a diverged warp another path goes on: a path that waits for another may come first
 SWITCH = 4
 
 class WarpSplit(NamedTuple):
-  """A way: lanes that are together, and the address where they go on."""
+  """A path: lanes that are together, and the address where they go on."""
   pc: int
   lanes: int
   schedule: PipelineState
 
 class Meeting:
-  """A barrier that is set. lanes: those that meet; pc: where they go on; arrived: ways that wait for the others."""
+  """A barrier that is set. lanes: those that meet; pc: where they go on; arrived: paths that wait for the others."""
   __slots__ = ("lanes", "pc", "arrived")
 
   def __init__(self, lanes: int, pc: int):
@@ -39,7 +39,7 @@ class Meeting:
     self.arrived: list[WarpSplit] = []
 
 class Convergence:
-  """Lanes of a warp that do not run now. ready: ways that can go on; barriers: those that are set, by number."""
+  """Lanes of a warp that do not run now. ready: paths that can go on; barriers: those that are set, by number."""
   __slots__ = ("ready", "barriers", "source")
 
   def __init__(self, source: random.Random):
@@ -72,19 +72,20 @@ class Convergence:
     self.go_on(warp)
 
   def switch(self, warp: Warp) -> None:
-    """Perhaps let another way go on, after a branch."""
+    """Perhaps let another path go on, after a branch."""
     if not self.ready or self.source.randrange(SWITCH): return
     self.ready.append(WarpSplit(warp.pc, warp.active, warp.schedule))
     self.go_on(warp)
 
   def arrive(self, warp: Warp, number: int, lanes: int) -> None:
-    """BSYNC, by all lanes of a way. Raises EmulatorError if they are none of the barrier's, or only a part of the way.
+    """BSYNC, by all lanes of a path. Raises EmulatorError if they are none of the barrier's, or only a part of the
+    path.
     """
     meeting = self.barriers.get(number)
     if meeting is None or lanes & ~meeting.lanes:
       raise EmulatorError(f"BSYNC of B{number}, which no BSSY has set for lanes {lanes:#010x}")
     if lanes != warp.active:
-      raise EmulatorError(f"BSYNC of B{number} is executed by some lanes of a way only: branch around it")
+      raise EmulatorError(f"BSYNC of B{number} is executed by some lanes of a path only: branch around it")
     meeting.arrived.append(WarpSplit(meeting.pc, lanes, warp.schedule))
     self.go_on(warp)
 
@@ -95,15 +96,15 @@ class Convergence:
     if not warp.active and self.parted: self.go_on(warp)
 
   def go_on(self, warp: Warp) -> None:
-    """Run another way. Raises Hang if none can run."""
+    """Run another path. Raises Hang if none can run."""
     for number, meeting in list(self.barriers.items()):
-      if meeting.lanes != sum(way.lanes for way in meeting.arrived): continue
+      if meeting.lanes != sum(split.lanes for split in meeting.arrived): continue
       del self.barriers[number]
       if meeting.lanes:
-        self.ready.append(WarpSplit(meeting.pc, meeting.lanes, met([way.schedule for way in meeting.arrived])))
+        self.ready.append(WarpSplit(meeting.pc, meeting.lanes, met([split.schedule for split in meeting.arrived])))
     if not self.ready:
-      waiting = [f"lanes {way.lanes:#010x} wait at B{number} for {meeting.lanes & ~way.lanes:#010x}"
-                 for number, meeting in sorted(self.barriers.items()) for way in meeting.arrived]
+      waiting = [f"lanes {split.lanes:#010x} wait at B{number} for {meeting.lanes & ~split.lanes:#010x}"
+                 for number, meeting in sorted(self.barriers.items()) for split in meeting.arrived]
       raise Hang(f"{', '.join(waiting)}: none can go on")
-    way = self.ready.pop(self.source.randrange(len(self.ready)))
-    warp.pc, warp.active, warp.schedule = way
+    split = self.ready.pop(self.source.randrange(len(self.ready)))
+    warp.pc, warp.active, warp.schedule = split

@@ -133,7 +133,7 @@ class Warp:
 
   @property
   def active(self) -> int:
-    """Return the lanes that have not ended, and go this way."""
+    """Return the lanes that have not ended, and are on this path."""
     return self.words[RUNNING]
   @active.setter
   def active(self, lanes: int) -> None:

@@ -183,7 +183,7 @@ def _writes_upper(inst: MInst) -> bool:
 class Recognizer:
   """The pass over one function.
 
-  Within a block there is a clock for each way in which rules count states. Registers have a time until which they lack
+  Within a block there is a clock for each kind of states that rules count. Registers have a time until which they lack
   something.
   """
   def __init__(self, function: Function, rows: Table):
@@ -198,10 +198,10 @@ class Recognizer:
     assert not unruled, (f"{function.name}: there are hazards of {', '.join(unruled)}, and no rules, as nothing "
                          f"emitted them; add the rules")
     kinds = [kinds_of(row, rows.generation.family) for row in rows_used]
-    first, then = ({number for found in kinds for _, numbers in found[way] for number in numbers} for way in (0, 1))
+    first, then = ({number for found in kinds for _, numbers in found[role] for number in numbers} for role in (0, 1))
     self.active = frozenset(first & then)  # rules for which the function has instructions of both kinds
-    self.ways = list(dict.fromkeys(self.rules[number].counts for number in sorted(self.active)))
-    self.clock_of = {number: self.ways.index(self.rules[number].counts) for number in self.active}
+    self.counts = list(dict.fromkeys(self.rules[number].counts for number in sorted(self.active)))
+    self.clock_of = {number: self.counts.index(self.rules[number].counts) for number in self.active}
     self.kinds: dict[Inst, tuple[Kinds, Kinds]] = {}
 
   def run(self) -> None:
@@ -228,8 +228,8 @@ class Recognizer:
     """The kinds of a row, for active rules only."""
     found = self.kinds.get(row)
     if found is None:
-      both = [[(kind, here) for kind, numbers in ways if (here := [n for n in numbers if n in self.active])]
-              for ways in kinds_of(row, self.rows.generation.family)]
+      both = [[(kind, here) for kind, numbers in roles if (here := [n for n in numbers if n in self.active])]
+              for roles in kinds_of(row, self.rows.generation.family)]
       found = self.kinds[row] = both[0], both[1]
     return found
 
@@ -238,7 +238,7 @@ class Recognizer:
 
     until: as `start`, but with times on the block's clocks instead of states.
     """
-    clock, until = [0] * len(self.ways), {number: list(entries) for number, entries in start.items()}
+    clock, until = [0] * len(self.counts), {number: list(entries) for number, entries in start.items()}
     for inst in block.insts:
       lacking: dict[str, tuple[int, str]] = {}  # cure -> states, and the name of a register that lacks them
       for kind, numbers in self.kinds_of(inst.row)[1]:
@@ -274,7 +274,7 @@ class Recognizer:
   def issue(self, clock: list[int], until: State, inst: MInst, out: list[MInst]) -> None:
     """Append an instruction to `out`, advance the clocks, and start the hazards of its registers."""
     passed = 1 + inst.operands[0] if inst.row.name == "s_nop" else 1
-    for number, counts in enumerate(self.ways):
+    for number, counts in enumerate(self.counts):
       if counts(inst): clock[number] += passed
     for kind, numbers in self.kinds_of(inst.row)[0]:
       mask = kind.registers(inst, kind.bank)

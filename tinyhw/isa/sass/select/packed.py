@@ -154,7 +154,7 @@ class Packed(Vectors):
 
   def half_place(self, u: UOp) -> tuple[Reg, int]:
     """Return the register or group of a number, and the number of its half."""
-    value, byte = self.place_of(u)
+    value, byte = self.byte_source(u)
     if isinstance(value, regs.Element): return value.group, 2 * value.at + byte // 2
     return self.in_register(value, 1), byte // 2
 

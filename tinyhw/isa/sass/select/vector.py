@@ -21,7 +21,7 @@ from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-Place = tuple[Any, int]  # a register, group or constant, and a byte of it
+ByteSource = tuple[Any, int]  # a register, group or constant, and a byte of it
 
 class Vectors(Casts):
   """The layer of Selector for groups of registers."""
@@ -46,13 +46,13 @@ class Vectors(Casts):
   def packed(self, dtype: DType, elements: list[UOp]) -> Reg:
     """Pack elements that were computed or loaded one by one, or are parts of other vectors."""
     size = dtype.scalar().itemsize
-    places: list[Place] = []
+    places: list[ByteSource] = []
     if all(rounded(e) for e in elements) and len(elements) % 2 == 0:
       return self.words(dtype, [self.rounded_word(dtype.scalar(), low.src[0], high.src[0])
                                 for low, high in zip(elements[::2], elements[1::2])])
     if dtype.scalar() is dtypes.bool: return self.truths(dtype, [self.value(e) for e in elements])
     for e in elements:
-      value, first = self.place_of(e)
+      value, first = self.byte_source(e)
       places += [(value, first + k) for k in range(size)]
     return self.gathered(self.group_class(dtype), places + places[-1:] * (-len(places) % 4))
 
@@ -86,7 +86,7 @@ class Vectors(Casts):
     if len(sources) < 2 or sources[0].dtype is not sources[1].dtype: return None
     name = f"two_{code_of(sources[0].dtype)}"
     if name not in macros_of(self.generation.arch): return None
-    (value, first), (other, second) = map(self.place_of, sources)
+    (value, first), (other, second) = map(self.byte_source, sources)
     if value is not other or first % 2 or second != first + 1:
       value, first = self.gathered(regs.R[1], [(value, first), (other, second)] * 2), 0
     return self.once(regs.R[1], f"{name}_high" if first % 4 else name, self.part(regs.R[1], value, first // 4))
@@ -103,11 +103,11 @@ class Vectors(Casts):
       words += flags
     return self.gathered(self.group_class(dtype), [(word, k) for word in words for k in range(4)])
 
-  def place_of(self, u: UOp) -> Place:
+  def byte_source(self, u: UOp) -> ByteSource:
     """Return the register and byte where an element begins. A variable may have changed since its element was taken."""
     if u.op is Ops.GEP:
       source, number = origin_of(u)
-      if source.op in LOOSE: return self.place_of(element_of(source, number))
+      if source.op in LOOSE: return self.byte_source(element_of(source, number))
       if source.op is not Ops.ACC or u not in self.values: return self.group(source), number * u.dtype.itemsize
     value = self.value(lowest_bits(u))
     return (value if u.dtype.itemsize == 4 else self.in_register(value, max(u.dtype.itemsize // 4, 1))), 0
@@ -117,7 +117,7 @@ class Vectors(Casts):
     source, number = origin_of(u)
     return self.part(regs.R[1], self.group(source), number // 2), bool(number % 2)
 
-  def gathered(self, cls: RegClass, places: list[Place]) -> Reg:
+  def gathered(self, cls: RegClass, places: list[ByteSource]) -> Reg:
     """Gather a group from bytes of other registers. If the bytes are exactly one group, return that group."""
     places = [(value.group, 4 * value.at + byte) if isinstance(value, regs.Element) else (value, byte)
               for value, byte in places]

@@ -26,10 +26,10 @@ def reachable(code: int, decoder: DecodedCode) -> tuple[dict[int, DecodedInstruc
     except (StrictError, PageFault): whole = False  # a warp that comes there raises it
     else:
       if step.inst.row.name in ANYWHERE: whole = False
-      else: work += follow(step, at)
+      else: work += successors(step, at)
   return found, whole
 
-def follow(step: DecodedInstruction, at: int) -> list[int]:
+def successors(step: DecodedInstruction, at: int) -> list[int]:
   """Return the possible addresses of the next instruction."""
   values = dict(zip(step.inst.row.isa.index, step.inst.operands))
   always = (step.guard, step.inverted) == (regs.TRUE, False) and ("pp" not in values or values["pp"] is regs.PT

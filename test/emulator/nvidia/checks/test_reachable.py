@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from nvidia.warps import ORIGIN, assembled, block_of
-from tinyhw.emulator.nvidia.checks.ways import is_asynchronous, reachable
+from tinyhw.emulator.nvidia.checks.reachable import is_asynchronous, reachable
 from tinyhw.emulator.nvidia.memory.shared import SharedMemory
 
 def found(lines: list[str]) -> tuple[list[int], bool]:
