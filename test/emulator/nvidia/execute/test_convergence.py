@@ -152,7 +152,7 @@ def test_paths_that_wait_for_each_other() -> None:
   (EITHER.replace("IADD3 R1, R0, 0x200, RZ", "BAR.SYNC.DEFER_BLOCKING 0x0").replace("IADD3 R1, R0, 0x100, RZ",
                                                                                     "BAR.SYNC.DEFER_BLOCKING 0x0"),
    "some lanes of a warp are at a barrier"),
-  (EITHER.replace("IADD3 R1, R0, 0x200, RZ", "UMOV UR6, 0x1"), "UR6 is written while lanes go different paths"),
+  (EITHER.replace("IADD3 R1, R0, 0x200, RZ", "UMOV UR6, 0x1"), "UR6 is written while lanes have diverged"),
 ])
 def test_what_is_refused(text: str, message: str) -> None:
   with pytest.raises(EmulatorError, match=message):
