@@ -104,21 +104,21 @@ class Matrix:
 class SwizzledLayout:
   """The swizzled layout of an operand in local memory that the unit reads by itself: the argument of SHARED_OPERAND.
 
-  A swizzle atom is a number of lines of 128 bytes. A line is a row (or column) of the operand and contains its
-  steps. If the layout is transposed, a line is a step and contains its rows (or columns). Steps that do not fit
-  into a line are in the next atom.
+  Lines have 128 bytes; eight of them are a swizzle atom. A line is a row (or column) of the operand and contains its
+  steps. If the layout is transposed, a line is a step and contains its rows (or columns). Steps that do not fit into a
+  line are in the next column of atoms.
 
-  Pieces of 16 bytes in a line are permuted: piece p is at p ^ line % 8. Atoms begin at multiples of eight lines.
+  Pieces of 16 bytes in a line are permuted: piece p is at p ^ line % 8. lines: of a column, a multiple of eight.
   """
   lines: int
   transposed: bool
 
   def place(self, line: int, along: int, itemsize: int) -> int:
-    """The offset of an element from the beginning of the first atom, in elements. line: its line; along: its position
+    """The offset of an element from the start of the first atom, in elements. line: its line; along: its position
     along the line."""
     length, piece = LINE_BYTES // itemsize, PIECE_BYTES // itemsize
-    atom, at = divmod(along, length)
-    return (atom * self.lines + line) * length + (at // piece ^ line % LINES) * piece + at % piece
+    column, at = divmod(along, length)
+    return (column * self.lines + line) * length + (at // piece ^ line % LINES) * piece + at % piece
 
 @register
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def shared_operand(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, wave: UO
 
 def bulk_copied(tensor: OperandTensor, tile: WorkgroupTile, wave: UOp, array: SwizzledArray, size: int,
                 stage: int) -> UOp:
-  """Return a shared array of swizzle atoms, each filled by one TENSOR_BOX."""
+  """Return a shared array whose columns of swizzle atoms are filled by one TENSOR_BOX each."""
   local = UOp(Ops.DEFINE_LOCAL, tensor.buffer.dtype, (), (stage, size))
   lanes, lines = tuple(wave if r is tile.columns else r for r in tile.lanes), array.layout.lines
   places = [UOp(Ops.INDEX, local.dtype, (local, number(at))) for at in range(0, size, lines * array.length)]

@@ -100,7 +100,8 @@ def ends_of(x: Coordinate, y: Coordinate, gate: UOp | None) -> tuple[int, int] |
   return None if cut is None else (x.end, min(cut, y.end))
 
 def tensor_boxes(tensor: OperandTensor, length: int, lines: int) -> list[UOp]:
-  """Return the TENSOR_BOX nodes, one for each swizzle atom, of an operand with this many elements along its lines."""
+  """Return the TENSOR_BOX nodes, one for each column of swizzle atoms. length: elements of an operand along its
+  lines."""
   element = tensor.buffer.dtype
   line = LINE_BYTES // element.itemsize
   box = TensorBox(tensor.dims, (1, tensor.stride), (line, lines))
