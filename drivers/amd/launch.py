@@ -40,7 +40,7 @@ def registers(code: Code, gpu: Gpu, commands: Commands) -> tuple[int, int, int]:
   vgprs, agprs, sgprs, wave = used.get("vgpr", 0), used.get("agpr", 0), used.get("sgpr", 0), code.wave or chip.waves[0]
   limits = {"vgpr": (vgprs, 256), "agpr": (agprs, 256 if chip.gc == 9 else 0),
             "sgpr": (sgprs, 102 if chip.gc == 9 else 106),
-            "lanes": (code.lanes, MAX_LANES), "bytes of local memory": (code.local_bytes, chip.lds_bytes)}
+            "lanes": (code.lanes, MAX_LANES), "bytes of shared memory": (code.local_bytes, chip.lds_bytes)}
   for name, (number, most) in limits.items():
     if number > most:
       raise DeviceError(f"kernel {code.name} wants {number} {name}, and {chip.arch} has {most}; compile it for fewer")

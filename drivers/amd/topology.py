@@ -24,7 +24,7 @@ class Chip:
 
   gc: the generation of autogen/amd/gc.py. sdma: the generation of autogen/amd/sdma.py. packets: 9 or 10 of pm4.py.
   user_sgprs: the scalar registers that are set before a kernel starts; the first two hold the address of its arguments.
-  scratch_unit: the unit of scratch sizes, in bytes. lds_bytes: local memory of a workgroup. lds_step: its allocation
+  scratch_unit: the unit of scratch sizes, in bytes. lds_bytes: shared memory of a workgroup. lds_step: its allocation
   unit, a multiple of 512, the unit of the register.
   """
   arch: str

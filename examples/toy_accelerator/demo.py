@@ -19,7 +19,7 @@ Tensor.manual_seed(1)
 a, b = Tensor.rand(16, 32).realize(), Tensor.rand(32, 16).realize()
 x = a.matmul(b).realize()
 code = Device["TOY"].latest  # type: ignore[attr-defined]  # ToyDevice has it
-print(f"{code.name}: {code.lanes} lanes, {code.local_bytes} bytes of local memory")
+print(f"{code.name}: {code.lanes} lanes, {code.local_bytes} bytes of shared memory")
 for number, inst in enumerate(decode(code.text)): print(f"{number:4d}  {inst!r}")
 print("largest error", (x - (a.reshape(16, 32, 1) * b).sum(1)).abs().max().item())
 layers = nn.Linear(16, 16), nn.Linear(16, 4)

@@ -20,7 +20,7 @@ from tinyhw.machine.ir.inst import Effect, MInst, Reg
 from tinyhw.machine.ir.moves import Unit, units_of
 from examples.toy_accelerator.table import LANES, PREDICATE, SCALAR, TYPES, decode
 
-# code: address and bytes; workgroups; address of the arguments; lanes of a workgroup; bytes of local memory
+# code: address and bytes; workgroups; address of the arguments; lanes of a workgroup; bytes of shared memory
 PACKET = struct.Struct("<QIIQII")
 MEMORY_BYTES, SLOTS = 1 << 28, 64  # slots of the ring, which is at address 0
 Values = Sequence[int]             # bits of each lane, or the one value of a scalar register
@@ -119,7 +119,7 @@ def memory_step(inst: MInst) -> Step:
     lanes = [bool(g) and (on or not form.vector) for g, on, _ in zip(gate, wave.active, places)]
     for at, on in zip(places, lanes):
       if on and not 0 <= at <= len(memory) - size:
-        raise DeviceError(f"{size} bytes at {at:#x} are outside of {'local' if local else 'the'} memory")
+        raise DeviceError(f"{size} bytes at {at:#x} are outside of {'shared' if local else 'the'} memory")
     if inst.row.effects & Effect.LOAD:
       values = [int.from_bytes(memory[at:at + size], "little", signed=form.dtype in dtypes.sints) if on else 0
                 for at, on in zip(places, lanes)]

@@ -84,7 +84,7 @@ LOAD = inst("s_load.u32", reg(S1, 4), reg(S2, 0), reg(S1, 2), 0)
   ([inst("v_store.u64", ALWAYS, reg(S2, 0), reg(V1, 0), 0, reg(V2, 0))], r"v\[0:1\] is read but was never written"),
   ([inst("v_store.u32", ALWAYS, reg(S2, 0), reg(V1, 0), 228, reg(V1, 0))],
    "4 bytes at 0x100 are outside of the memory"),
-  ([inst("v_local_load.u32", reg(V1, 1), reg(V1, 0), -4)], "4 bytes at -0x4 are outside of local memory")])
+  ([inst("v_local_load.u32", reg(V1, 1), reg(V1, 0), -4)], "4 bytes at -0x4 are outside of shared memory")])
 def test_what_the_hardware_refuses(code: list[MInst], message: str) -> None:
   with pytest.raises(DeviceError, match=message): execute(*code)
 

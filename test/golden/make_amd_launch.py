@@ -31,7 +31,7 @@ REGISTERS = {"gfx942": (("vgpr", 40), ("agpr", 32), ("sgpr", 20)), "gfx1100": ((
              "gfx1200": (("vgpr", 40), ("sgpr", 20))}
 
 def code(chip: str) -> Code:
-  """A kernel of two buffers and a variable, 2 KiB of local memory, 128 lanes."""
+  """A kernel of two buffers and a variable, 2 KiB of shared memory, 128 lanes."""
   return Code("example", chip, bytes(1000), ("buffer", "buffer", "int64"), local_bytes=2048, registers=REGISTERS[chip],
               lanes=128)
 

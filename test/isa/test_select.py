@@ -1,4 +1,4 @@
-"""Kernels as code of every GPU: memory, loops, local arrays, gates, lanes. The emulator executes them under all its
+"""Kernels as code of every GPU: memory, loops, shared arrays, gates, lanes. The emulator executes them under all its
 checks, and the interpreter checks the results.
 
 Tests of one vendor's code alone are in test/isa/amd and test/isa/sass.
@@ -52,7 +52,7 @@ def test_a_sum_of_rows(arch: str) -> None:
 
 @every_gpu
 def test_a_sum_that_lanes_share(arch: str) -> None:
-  """One long row: lanes sum parts, then each other's results, through local memory."""
+  """One long row: lanes sum parts, then each other's results, through shared memory."""
   n, capabilities = 600, MACHINES[arch].capabilities(arch)
   out, a, r = UOp.param(0, F32, 1), UOp.param(1, F32, n), axis(n, 0, "REDUCE")
   kernel = UOp.sink(out.index(UOp.const(dtypes.weakint, 0)).store(a.index(r).load().reduce(Ops.ADD, r)))
@@ -62,7 +62,7 @@ def test_a_sum_that_lanes_share(arch: str) -> None:
 
 @every_gpu
 def test_lanes_share_local_memory(arch: str) -> None:
-  """Several waves write local memory, and all of them read it in another order, with barriers between."""
+  """Several waves write shared memory, and all of them read it in another order, with barriers between."""
   n = 150
   out, a = UOp.param(0, dtypes.int32, n), UOp.param(1, dtypes.int32, n)
   fill, lane = axis(n, 0, "LOCAL"), axis(n, 0, "LOCAL")

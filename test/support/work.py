@@ -1,6 +1,6 @@
 """Work of kernels as counts, so that a test of how it grows depends neither on the machine nor on what else it does.
 
-Work is what Programs execute: padding, elements of overlapping tiles that are computed twice, copies to local memory
+Work is what Programs execute: padding, elements of overlapping tiles that are computed twice, copies to shared memory
 and recomputation count, too.
 """
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Properties of a Program: offsets of local arrays, lanes, order of arguments. Programs print and parse."""
+"""Properties of a Program: offsets of shared arrays, lanes, order of arguments. Programs print and parse."""
 from generators.program_builder import Builder, i32, workgroups
 
 from tinyhw.dtype import dtypes

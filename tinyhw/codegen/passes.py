@@ -70,7 +70,7 @@ NAMES = (*[p.name for p in PASSES], "linearize", *[p.name for p in LIST_PASSES])
 ORDER = (
   Before("grid", "stage", "all other passes see one GLOBAL range, no range of one iteration, and indices in normal "
          "form"),
-  Before("stage", "unroll", "the stores that fill a local array are unrolled like others"),
+  Before("stage", "unroll", "the stores that fill a shared array are unrolled like others"),
   Before("unroll", "vectorize", "a copy's index is linear in the lane more often than the original's"),
   Before("unroll", "coalesce", "unroll makes the copies with adjacent accesses"),
   Before("vectorize", "accumulate", "the lanes of a reduction are folded once, after its loop"),

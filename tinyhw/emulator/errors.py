@@ -54,8 +54,8 @@ class EarlyWrite(StrictError):
   """An instruction that may write its result before it has read all operands, with one of them in the same register."""
 
 class OutOfBounds(StrictError, Misplaced):
-  """A register beyond the kernel's allocation, local memory beyond its size, code beyond its end, or memory outside all
-  buffers."""
+  """A register beyond the kernel's allocation, shared memory beyond its size, code beyond its end, or memory outside
+  all buffers."""
   def __init__(self, message: str = "", address: int | None = None):
     super().__init__(message)
     self.address = address

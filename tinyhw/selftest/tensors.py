@@ -109,7 +109,7 @@ STEPS = (
         elementwise),
   Probe("integers", "do integers wrap, divide and shift as they should", COMPILED + "compare with NOOPT=1", integers),
   Probe("sums", "are sums over lanes, workgroups and loops right", COMPILED + "where only many elements are wrong, "
-       "suspect local memory", sums),
+       "suspect shared memory", sums),
   Probe("product", "is a product of float32 matrices right", COMPILED + "compare with NOOPT=1, which has no tiles",
        products),
   Probe("product of halves", "is a product of float16 matrices right, on the matrix unit where there is one",

@@ -155,4 +155,4 @@ class AxisType(NamedIntEnum):
   UPCAST = auto()        # an unrolled loop: a tile in registers
   UNROLL = auto()        # an unrolled reduction
   VECTOR = auto()        # lanes of a vector register
-  STAGE = auto()         # a loop that fills a local array
+  STAGE = auto()         # a loop that fills a shared array

@@ -68,8 +68,8 @@ class Matrix:
 
   - lanes: the number of lanes of a workgroup that hold a matrix together. With 1, an operand is a whole matrix, row by
     row, and there are no layouts. With more, a, b and c define the elements of each lane.
-  - fragments: lanes load a and b from local memory together (FRAGMENT).
-  - shared_operands: the unit itself reads a and b from local memory (SHARED_OPERAND), so lanes hold none of their
+  - fragments: lanes load a and b from shared memory together (FRAGMENT).
+  - shared_operands: the unit itself reads a and b from shared memory (SHARED_OPERAND), so lanes hold none of their
     elements. The steps of one MMA fill a row of a swizzle atom.
   """
   m: int
@@ -102,7 +102,7 @@ class Matrix:
 @register
 @dataclass(frozen=True)
 class SwizzledLayout:
-  """The swizzled layout of an operand in local memory that the unit reads by itself: the argument of SHARED_OPERAND.
+  """The swizzled layout of an operand in shared memory that the unit reads by itself: the argument of SHARED_OPERAND.
 
   Lines have 128 bytes; eight of them are a swizzle atom. A line is a row (or column) of the operand and contains its
   steps. If the layout is transposed, a line is a step and contains its rows (or columns). Steps that do not fit into a

@@ -1,11 +1,11 @@
-"""Bulk tensor copies: boxes of tensors that a unit of the card copies to local memory by itself. The argument of
+"""Bulk tensor copies: boxes of tensors that a unit of the card copies to shared memory by itself. The argument of
 TENSOR_BOX.
 
 A tensor consists of elements of a buffer, from its first one on: position (x, y, ...) is element x * strides[0] + y *
 strides[1] + ... A box has a position as its first corner. The box may be partly or wholly outside of the tensor, where
 elements are 0.
 
-In local memory the lines of a box are contiguous. Each has 128 bytes, and they are swizzled as those of a
+In shared memory the lines of a box are contiguous. Each has 128 bytes, and they are swizzled as those of a
 `SwizzledLayout` (uop/matrix.py): the number of the line permutes its pieces of 16 bytes.
 """
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TensorBox:
             f"{LINE_BYTES}")
 
   def places(self, first: Sequence[int], itemsize: int) -> Iterator[tuple[int, int | None]]:
-    """Yield for each element its offset in local memory, from the box's beginning, and its offset in the buffer. The
+    """Yield for each element its offset in shared memory, from the box's beginning, and its offset in the buffer. The
     latter is None outside of the tensor."""
     layout = SwizzledLayout(self.count // self.sizes[0], False)
     for line, outer in enumerate(itertools.product(*map(range, reversed(self.sizes[1:])))):

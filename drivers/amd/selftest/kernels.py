@@ -12,7 +12,7 @@ from typing import Any
 from tinyhw.drivers.gpu.selftest.kernels import LANES, Approximation, MatrixProduct, Texts, steps
 from tinyhw.machine.ir.code import Code
 
-# By generation: the register of the workgroup's number, waits for scalar loads, vector loads, stores and local memory,
+# By generation: the register of the workgroup's number, waits for scalar loads, vector loads, stores and shared memory,
 # and a barrier
 WORDS = {
   9: {"group": "s2", "scalars": "s_waitcnt lgkmcnt(0)", "vectors": "s_waitcnt vmcnt(0)", "stores": "s_waitcnt vmcnt(0)",
@@ -204,7 +204,7 @@ STEPS, LAST, VERY_LAST = steps({
   "write-back of caches (RELEASE in "
            "commands.py)",
   "arithmetic": "the mode of rounding (FLOAT_MODE in launch.py) if last bits differ; waits for loads if values are old",
-  "local memory": "LDS_SIZE in launch.py (lds_step of topology.py), barriers",
+  "shared memory": "LDS_SIZE in launch.py (lds_step of topology.py), barriers",
   "scratch": "TMPRING_SIZE and the scratch base (reserve_scratch in device.py); scratch_unit of topology.py",
   "caches": "the flags of ACQUIRE and RELEASE in commands.py for this generation; the message says which cache kept "
   "old lines",

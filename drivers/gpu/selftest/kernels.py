@@ -1,6 +1,6 @@
 """Kernels that a GPU must run, and the steps of the self-test that run them through the opened device.
 
-A kernel uses one ability and nothing of the compilers: a store, local memory, spills, an approximation, or the matrix
+A kernel uses one ability and nothing of the compilers: a store, shared memory, spills, an approximation, or the matrix
 unit. Its text is in each vendor's assembly (`Texts`). The self-test provides the assembler.
 """
 from __future__ import annotations
@@ -164,7 +164,7 @@ def arithmetic(s: GpuSession) -> str:
     k.expect(out, wanted, "a + b + 0.3", "f")
   return f"{N} sums, the bits of the CPU"
 
-def local_memory(s: GpuSession) -> str:
+def shared_memory(s: GpuSession) -> str:
   with kernels(s) as k:
     out = k.buffer(bytes(4 * REDUCING_LANES * GROUPS))
     k.run(k.load(s.texts.reduce, "reduce", lanes=REDUCING_LANES, local_bytes=4 * REDUCING_LANES), [out])
@@ -321,7 +321,7 @@ QUESTIONS = (
   Probe("empty kernel", "does a kernel that does nothing start and end", "", empty, basic=True),
   Probe("store", "do all lanes of all workgroups know who they are, and write to memory", "", store, basic=True),
   Probe("arithmetic", "do loads, additions and arguments give the CPU's bits", "", arithmetic),
-  Probe("local memory", "do lanes of several waves exchange values through local memory", "", local_memory),
+  Probe("shared memory", "do lanes of several waves exchange values through shared memory", "", shared_memory),
   Probe("scratch", "has each lane memory of its own to spill to", "", scratch),
   Probe("caches", "does a kernel see what was written just before, and by whom", "", caches),
   Probe("order", "do launches and copies that run at the same time give what they would one after the other", "",

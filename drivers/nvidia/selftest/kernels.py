@@ -146,7 +146,7 @@ STEPS, LAST, VERY_LAST = steps({
                   "the code's address, what must be set; dmesg for Xid 13 or 69",
   "store": "constant bank 0: where its arguments are (autogen/nvidia/bank.py); the grid of the QMD",
   "arithmetic": "waits for loads (control words) if values are old; the constant bank's later arguments",
-  "local memory": "SHARED_MEMORY_SIZE and the splits of the cache (launch.py), bytes that the system keeps (reserved "
+  "shared memory": "SHARED_MEMORY_SIZE and the splits of the cache (launch.py), bytes that the system keeps (reserved "
   "in chips.py); BARRIER_COUNT",
   "scratch": "SET_SHADER_LOCAL_MEMORY and the sizes of reserve_local (device.py), SHADER_LOCAL_MEMORY_LOW_SIZE",
   "caches": "INVALIDATE_SHADER_CACHES_NO_WFI before kernels (commands.py), INVALIDATE of the QMD; the message says "

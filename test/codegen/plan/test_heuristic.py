@@ -21,7 +21,7 @@ from tinyhw.uop.ops import UOp
 
 F32 = dtypes.float32
 TARGETS = {**ALL_TARGETS, "avx512": capabilities("x86_64:avx512"), "many threads": replace(AVX2, threads=64),
-           "no local memory": replace(AVX2, local_bytes=0), "lanes": replace(AVX2, lanes=8, local_bytes=4096)}
+           "no shared memory": replace(AVX2, local_bytes=0), "lanes": replace(AVX2, lanes=8, local_bytes=4096)}
 
 def product(m: int, n: int, k: int, dtype: DType = F32) -> UOp:
   """Return the store of a matrix product."""
@@ -71,7 +71,7 @@ def test_choices_for_random_loops(name: str, seed: int, in_place: bool) -> None:
   agree(nest.sink, with_opts(nest.sink, opts))
   assert choose(nest.store, target) == opts
 
-@pytest.mark.parametrize("name", ["avx2", "avx512", "many threads", "no local memory"])
+@pytest.mark.parametrize("name", ["avx2", "avx512", "many threads", "no shared memory"])
 @pytest.mark.parametrize("shape", [(64, 64, 64), (512, 512, 512), (1000, 1000, 1000), (4096, 4096, 4096),
                                    (7, 4096, 4096), (4096, 4096, 7),
                                    (4096, 7, 4096), (1, 4096, 4096), (4096, 1, 4096), (3, 5, 100_000), (1, 1, 4096)])

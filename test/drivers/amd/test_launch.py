@@ -66,7 +66,7 @@ def test_local_memory_scratch_and_where_the_workgroup_stands() -> None:
   ("gfx1100", {"registers": (("agpr", 1),)}, "wants 1 agpr, and gfx1100 has 0"),
   ("gfx942", {"registers": (("sgpr", 103),)}, "wants 103 sgpr, and gfx942 has 102"),
   ("gfx1200", {"lanes": 1025}, "wants 1025 lanes, and gfx1200 has 1024"),
-  ("gfx1100", {"local_bytes": 65537}, "wants 65537 bytes of local memory"),
+  ("gfx1100", {"local_bytes": 65537}, "wants 65537 bytes of shared memory"),
   ("gfx942", {"wave": 32}, "waves of 32 lanes; gfx942 has 64")])
 def test_more_than_the_chip_has_is_refused(kind: str, fields: Any, reason: str) -> None:
   with pytest.raises(DeviceError, match=reason): rsrc(kind, **fields)

@@ -1,4 +1,4 @@
-"""The documented rules of waits, hazards, registers and local memory, applied to the instructions that waves have
+"""The documented rules of waits, hazards, registers and shared memory, applied to the instructions that waves have
 executed: a slow oracle for the emulator's watches.
 
 It checks straight-line traces afterwards, backwards from each instruction, and uses nothing of tinyhw/emulator. The
@@ -117,7 +117,7 @@ def counter_of(facts: Facts, arch: str) -> tuple[str, str]:
   """Return the counter that counts an instruction, and the queue in which it stays in order; empty for others."""
   loads, stores, local, scalar = COUNTERS[arch[:4] if arch.startswith("gfx9") else arch[:5]]
   if facts.vmem: return (loads if facts.load else stores), "vector memory"
-  if facts.lds: return local, "local memory"
+  if facts.lds: return local, "shared memory"
   return (scalar, "") if facts.smem else ("", "")
 
 class Flying(NamedTuple):
@@ -329,7 +329,7 @@ def undefined(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
     for r in facts.vectors_written():
       lanes[r] = lanes.get(r, 0) | (everything if facts.name.startswith("v_writelane") else active)
 
-# **** local memory ****
+# **** shared memory ****
 
 def local_races(traces: Sequence[Sequence[Did]], know: Known) -> Iterator[Broken]:
   """Find a byte that two waves access without a barrier between, one of them writing. An access that is outstanding at

@@ -1,4 +1,4 @@
-"""Local memory: bounds, uninitialised bytes, races between waves."""
+"""Shared memory: bounds, uninitialised bytes, races between waves."""
 from __future__ import annotations
 import random
 

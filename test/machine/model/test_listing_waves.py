@@ -55,7 +55,7 @@ def test_lines() -> None:
   function = nest()
   reader = InstructionInfo(repr, touched, operations, lambda *_: [], copies=2)
   lines = wave_lines(kernel, CARD, function, find_loops(function), reader)
-  assert lines[:2] == ["occupancy: 24 vs: 5 waves a SIMD (the next at 16); 100 bytes of local memory: 8 workgroups a "
+  assert lines[:2] == ["occupancy: 24 vs: 5 waves a SIMD (the next at 16); 100 bytes of shared memory: 8 workgroups a "
                        "unit",
                        "  workgroups of 8 lanes, 2 waves: 4 a unit, 4 waves a SIMD of 8, limited by the grid"]
   assert lines[5:8] == ["bound of .b1 (r0 in LOOP 20): 8 cycles for an iteration of 8 waves of a unit, by adders",

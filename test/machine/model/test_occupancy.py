@@ -26,7 +26,7 @@ def test_most_registers_is_the_inverse() -> None:
   (KernelResources({"vgpr": 40}, 0, 32), 32, 32, "workgroups"),
   (KernelResources({"vgpr": 40}, 0, 1024), 2, 64, "waves"),
   (KernelResources({"vgpr": 200}, 0, 128), 7, 28, "vgprs"),
-  (KernelResources({"vgpr": 40}, 33000, 128), 3, 12, "local memory"),
+  (KernelResources({"vgpr": 40}, 33000, 128), 3, 12, "shared memory"),
   (KernelResources({"vgpr": 40}, 33000, 128, 48), 1, 4, "the grid"),
   (KernelResources({"vgpr": 40}, 0, 33, 97), 3, 6, "the grid"),
   # 20 waves fit: the hardware refuses the launch or slows it down, and one is shown

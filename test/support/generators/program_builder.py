@@ -147,7 +147,7 @@ def gather(n: int = 8, size: int = 20, lanes: int = 4) -> Program:
   return b.program()
 
 def softmax(rows: int = 3, n: int = 8) -> Program:
-  """Row by row: exp2(x - max) / sum, with the exponentials kept in local memory."""
+  """Row by row: exp2(x - max) / sum, with the exponentials kept in shared memory."""
   b = Builder("softmax")
   out, x = b.param(0, dtypes.float32, rows * n), b.param(1, dtypes.float32, rows * n)
   kept = b.local(dtypes.float32, n)
@@ -163,7 +163,7 @@ def softmax(rows: int = 3, n: int = 8) -> Program:
   return b.program()
 
 def workgroups(groups: int = 2, lanes: int = 4) -> Program:
-  """Reverses each group of `lanes` elements through local memory: lanes write, meet, and read what others wrote."""
+  """Reverses each group of `lanes` elements through shared memory: lanes write, meet, and read what others wrote."""
   b = Builder("workgroups")
   out, x = b.param(0, i32, groups * lanes), b.param(1, i32, groups * lanes)
   shared = b.local(i32, lanes)

@@ -137,7 +137,7 @@ def test_lanes_of_a_workgroup_meet_at_barriers() -> None:
   assert np.frombuffer(out, np.int32).tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
   program = workgroups()
   early = Program("early", tuple(u for u in program.uops if u.op is not Ops.BARRIER), program.grid)
-  with pytest.raises(VerifyError, match="element 3 of local array 0 is read before it was written"):
+  with pytest.raises(VerifyError, match="element 3 of shared array 0 is read before it was written"):
     evaluate(early, {0: out, 1: a})
 
 def test_lanes_that_miss_a_barrier() -> None:

@@ -1,4 +1,4 @@
-"""Products whose operands the unit itself reads from local memory (SHARED_OPERAND): the layout of the elements there,
+"""Products whose operands the unit itself reads from shared memory (SHARED_OPERAND): the layout of the elements there,
 and the results of the interpreter."""
 from __future__ import annotations
 from dataclasses import replace

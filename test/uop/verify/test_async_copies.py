@@ -1,4 +1,4 @@
-"""Asynchronous copies to local memory in a Program: accepted forms, and messages for others."""
+"""Asynchronous copies to shared memory in a Program: accepted forms, and messages for others."""
 from __future__ import annotations
 
 import pytest
@@ -34,8 +34,8 @@ def test_a_box_that_a_signal_counts() -> None:
   (BOX.replace(src=(LOCAL, ZERO, ONE)), "not of .PARAM"),
   (BOX.replace(arg=TensorBox((64, 16), (1, 64), (32, 8))), "lines of 64 bytes"),
   (UOp(Ops.ASYNC_COPY, VOID, (GOAL, ELEMENT), 0), "of 0 elements"),
-  (UOp(Ops.ASYNC_COPY, VOID, (ELEMENT, ELEMENT), 8), "not from memory to local memory"),
-  (UOp(Ops.SIGNALS, VOID, (LOCAL,)), "not of local memory of uint64"),
+  (UOp(Ops.ASYNC_COPY, VOID, (ELEMENT, ELEMENT), 8), "not from memory to shared memory"),
+  (UOp(Ops.SIGNALS, VOID, (LOCAL,)), "not of shared memory of uint64"),
   (UOp(Ops.SIGNALS, VOID, (COUNT,), "never"), "neither begins nor ends"),
   (UOp(Ops.COMMIT, VOID, (GOAL,)), "nor of .a signal, gate"),
   (UOp(Ops.COMMIT, VOID, (SIGNAL, ZERO)), "gate of type"),

@@ -1,4 +1,4 @@
-"""Local memory of a workgroup (AMD's LDS, NVIDIA's shared memory): bytes, bounds, initialisation, and races between
+"""Shared memory of a workgroup (AMD's LDS, NVIDIA's shared memory): bytes, bounds, initialisation, and races between
 waves.
 
 Two waves race if both touch a byte between two barriers and one of them writes. Atomics do not race with atomics. A

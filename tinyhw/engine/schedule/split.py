@@ -3,7 +3,7 @@
 sum(x) of 64 M elements becomes 256 sums, so that all workers have something to do. The rows of a matrix of few columns
 are split, too. Adjacent rows are joined until they fill registers: 16 rows of 17 elements are 17 registers of 16, while
 each row by itself would take two. The gradient of a convolution's weight has all positions of all images as terms. It
-is summed over a few images at a time, so that data that a tile reads repeatedly fits into local memory.
+is summed over a few images at a time, so that data that a tile reads repeatedly fits into shared memory.
 
 A sum of several products becomes several sums, as a tile has two operands. Examples are the gradient of the operands of
 queries, keys and values, and that of a weight that each step of a recurrent network uses. Other terms are summed
@@ -26,7 +26,7 @@ MANY_ELEMENTS = 1 << 18     # fewer elements of columns are added faster than a 
 PART_ROWS = 256         # joined rows per part: a longer sum of floats is less exact
 # float32 elements of the widest register. It is the same on each device, so that results are, too.
 LANES = 16
-PANEL_TERMS = 4096      # terms for which an operand's panel (16 floats each) fits into local memory
+PANEL_TERMS = 4096      # terms for which an operand's panel (16 floats each) fits into shared memory
 PARTIAL_RESULTS = 1 << 22   # elements that partial results may take
 
 _MOVES = GroupOp.Movement - {Ops.RESHAPE} | {Ops.GATHER}

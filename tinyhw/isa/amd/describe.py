@@ -27,7 +27,7 @@ def text_of(inst: MInst) -> str:
   return f"{inst.row.isa.mnemonic} {goals[0]!r}" if goals else show(inst)
 
 def kernel_of(function: Function, program: Program, generation: Generation) -> KernelResources:
-  """The properties of a kernel's launch: registers, local memory, lanes and grid."""
+  """The properties of a kernel's launch: registers, shared memory, lanes and grid."""
   code = code_of(program, generation.arch, function, b"")
   return KernelResources(dict(code.registers), program.local_bytes, program.lanes,
                          program.grid if isinstance(program.grid, int) else None)

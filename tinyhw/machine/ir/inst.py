@@ -218,7 +218,7 @@ class Function:
     self.blocks: list[Block] = []
     self.registers: list[Reg] = []            # every virtual register, by id
     self.fixed_params: dict[int, int] = {}    # position in the entry's params -> physical index in its class's bank
-    self.stack_bytes = 0                      # spill slots and local arrays; set by spill
+    self.stack_bytes = 0                      # spill slots and shared arrays; set by spill
     self.local_bytes = 0                      # local (scratch, LDS) memory that the kernel asks for
     self.used: dict[str, set[int]] = {}       # bank name -> physical indices that the code writes; set by allocate
     self.spills = self.reloads = 0            # instructions added by spill

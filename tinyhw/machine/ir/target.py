@@ -45,15 +45,15 @@ class Capabilities:
   - aligned: if lanes are threads, memory is only accessed at multiples of the access. Buffers begin at multiples of
     `vector_bytes`.
   - truths: if lanes are threads, vectors of bool are loaded and stored, with a byte for each element.
-  - copies: sizes in bytes of asynchronous copies from memory to local memory by one lane (ASYNC_COPY). Empty: there are
-    none.
-  - bulk_copies: a unit copies boxes of tensors to local memory by itself (TENSOR_BOX), and signals count these copies.
-  - cache_cost: bytes that local memory delivers to a workgroup while the caches before memory deliver one byte.
+  - copies: sizes in bytes of asynchronous copies from memory to shared memory by one lane (ASYNC_COPY). Empty: there
+    are none.
+  - bulk_copies: a unit copies boxes of tensors to shared memory by itself (TENSOR_BOX), and signals count these copies.
+  - cache_cost: bytes that shared memory delivers to a workgroup while the caches before memory deliver one byte.
 
   Threads and lanes:
 
   - threads: workers that run a grid together.
-  - lanes: of a workgroup, which is one wave: all of them execute one instruction together. They share local memory and
+  - lanes: of a workgroup, which is one wave: all of them execute one instruction together. They share shared memory and
     a barrier. LOCAL axes exist. 0 on a CPU.
   - exchanges: lanes of a wave read registers of each other (EXCHANGE). They are scalars of any type, at any distance
     that is a power of two below `lanes`.
@@ -64,7 +64,7 @@ class Capabilities:
   Matrix unit:
 
   - matrix: its shapes, best first.
-  - products_per_byte: if the unit itself reads local memory, products of one-byte elements per byte of local memory.
+  - products_per_byte: if the unit itself reads shared memory, products of one-byte elements per byte of shared memory.
     For two-byte elements it is half.
   - less_exact: additional shapes whose precision is below the usual promise of docs/numerics.md, by the variable of
     config.py that allows them.

@@ -149,7 +149,7 @@ def distinct_bytes(pattern: Pattern, width: int) -> int:
   return width * max(len(set(lanes)) for lanes in pattern.lanes)
 
 def bank_cycles(pattern: Pattern, width: int, banks: int) -> int:
-  """Cycles of local memory, with banks of 4 bytes, in the worse sample.
+  """Cycles of shared memory, with banks of 4 bytes, in the worse sample.
 
   Lanes are served together as long as their number of words fits the number of banks. Lanes with the same word get it
   at once. Different words of one bank take one cycle each (a bank conflict).

@@ -13,7 +13,7 @@ class Hardware(NamedTuple):
   """A card. Rates are in bytes a cycle, unless they are in GB/s.
 
   - unit, units: a compute unit, and their number.
-  - local_rate: of local memory, for the waves of a unit.
+  - local_rate: of shared memory, for the waves of a unit.
   - first_rate: of the caches next to a unit, for its waves.
   - second_rate: of the card's second-level caches, for all units.
   - memory_gbs: GB/s of memory.
@@ -22,7 +22,7 @@ class Hardware(NamedTuple):
     before it for the vector unit.
   - dies: the number of second-level caches.
   - sector: bytes of a request to second-level caches.
-  - banks: banks of 4 bytes that local memory reads in a cycle.
+  - banks: banks of 4 bytes that shared memory reads in a cycle.
   """
   title: str
   unit: ComputeUnit

@@ -39,7 +39,7 @@ class InstructionInfo:
     each instruction.
   - copies: waves that execute all of the code for each work item. 0: the code has a loop over its work items.
   - extra: an additional column: its heading, and its text for an instruction.
-  - memory: the name of local memory.
+  - memory: the name of shared memory.
   """
   show: Callable[[MInst], str]
   touched: Callable[[MInst], int]
@@ -49,7 +49,7 @@ class InstructionInfo:
   notes: Callable[[Function, Mapping[int, int]], Mapping[int, str]] = lambda function, offsets: {}
   copies: int = 0
   extra: tuple[str, Callable[[MInst], str]] | None = None
-  memory: str = "local memory"
+  memory: str = "shared memory"
 
 @dataclass(frozen=True)
 class EncodedInst:
@@ -64,7 +64,7 @@ class Work:
   instructions: int = 0
   loaded: int = 0
   stored: int = 0
-  local: int = 0       # bytes of local memory, loaded and stored
+  local: int = 0       # bytes of shared memory, loaded and stored
   operations: int = 0
   spills: int = 0
   reloads: int = 0
@@ -200,7 +200,7 @@ class LiveRegisters:
 # ***** columns of a line *****
 
 def is_copy(inst: MInst) -> bool:
-  """Whether it copies from memory to local memory (ASYNC_COPY)."""
+  """Whether it copies from memory to shared memory (ASYNC_COPY)."""
   return isinstance(inst.origin, UOp) and inst.origin.op is Ops.ASYNC_COPY and bool(inst.row.effects & Effect.STORE)
 
 def is_bulk_copy(inst: MInst) -> bool:
@@ -363,7 +363,7 @@ def size(count: float) -> str:
   return f"{count:.0f} P"
 
 def amounts(work: Work, memory: str) -> str:
-  """The work in words. memory: the name of local memory."""
+  """The work in words. memory: the name of shared memory."""
   text = (f"{size(work.instructions)} instructions, {size(work.loaded)} bytes loaded, {size(work.stored)} bytes "
           f"stored, {size(work.operations)} flop")
   extra = [f"{size(n)} {name}" for n, name in ((work.local, f"bytes of {memory}"), (work.spills, "spills"),

@@ -29,7 +29,7 @@ class Noted:
   """An ISA's data for notes.
 
   - touched: bytes of an access.
-  - local: whether it accesses local memory.
+  - local: whether it accesses shared memory.
   - private: whether it accesses memory of each lane alone.
   - conflicts: additional cycles because its registers are in the same bank.
   - only_waits: it only waits, for the next instruction.

@@ -1,7 +1,7 @@
 """Occupancy: the number of a kernel's waves that a GPU's compute unit holds at once, and the resource that limits it.
 
 While waves wait for memory, others run, so their number decides how much latency is hidden. A wave needs registers of
-its SIMD. A workgroup needs all its waves and its local memory at the same time. Input: the sizes of a unit
+its SIMD. A workgroup needs all its waves and its shared memory at the same time. Input: the sizes of a unit
 (`ComputeUnit`) and of a kernel. Output: `Residency`.
 """
 from __future__ import annotations
@@ -20,12 +20,12 @@ class RegisterFile(NamedTuple):
   extra: int = 0
 
 class VendorTerms(NamedTuple):
-  """A vendor's names of lanes that execute together, of lanes that share local memory, of a part of the unit with its
-  own registers, and of local memory."""
+  """A vendor's names of lanes that execute together, of lanes that share shared memory, of a part of the unit with its
+  own registers, and of shared memory."""
   wave: str = "wave"
   group: str = "workgroup"
   simd: str = "SIMD"
-  local: str = "local memory"
+  local: str = "shared memory"
 
 class ComputeUnit(NamedTuple):
   """A compute unit, which all waves of a workgroup share: AMD's compute unit or workgroup processor, NVIDIA's SM.
@@ -35,7 +35,7 @@ class ComputeUnit(NamedTuple):
   - waves: maximum of a SIMD.
   - lanes: of a wave.
   - files: bank -> its register file on a SIMD.
-  - local_bytes, local_granule: local memory, and the step in which workgroups get it.
+  - local_bytes, local_granule: shared memory, and the step in which workgroups get it.
   - groups: maximum of workgroups in a unit.
   - words: the vendor's.
   """
@@ -68,7 +68,7 @@ class Residency(NamedTuple):
   - groups: that a unit holds.
   - limit: the limiting resource, in words.
   - by_registers: bank -> waves that fit on a SIMD.
-  - by_local: workgroups whose local memory fits in a unit, or None if they have none.
+  - by_local: workgroups whose shared memory fits in a unit, or None if they have none.
   """
   group_waves: int
   groups: int

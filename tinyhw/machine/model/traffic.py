@@ -1,7 +1,7 @@
-"""Cost of a GPU kernel's loads and stores in local memory, caches and memory, by the addresses of their lanes.
+"""Cost of a GPU kernel's loads and stores in shared memory, caches and memory, by the addresses of their lanes.
 
 Input: a card (hardware.py) and the addresses of the lanes of an access (access.py). Output: cycles of one unit, by
-resource: "d" local memory, "g" the caches next to the unit, "2" second-level caches, "l" the last-level cache, "m"
+resource: "d" shared memory, "g" the caches next to the unit, "2" second-level caches, "l" the last-level cache, "m"
 memory.
 
 If an access is unknown, each of its lanes is in a sector of its own, and there are no bank conflicts. Data that lanes
@@ -32,7 +32,7 @@ class Traffic:
   - wave: lanes of a wave.
   - units: number of units that share the card's caches and memory: all, or the number of workgroups.
   - once: for a buffer that the last cache holds, the share of requests to that cache that come from memory.
-  - goal: the pattern of a copy's writes to local memory.
+  - goal: the pattern of a copy's writes to shared memory.
   """
 
   def __init__(self, hardware: Hardware, wave: int, pattern: Patterns = unknown, units: int | None = None,
@@ -42,7 +42,7 @@ class Traffic:
     self.units = hardware.units if units is None else units
 
   def local(self, inst: MInst, size: int) -> float:
-    """Cycles of local memory, for `size` bytes of all lanes together. For a copy from memory, the cycles of its
+    """Cycles of shared memory, for `size` bytes of all lanes together. For a copy from memory, the cycles of its
     writes."""
     banks, pattern = self.hardware.banks, self.goal(inst) if is_copy(inst) else self.pattern(inst)
     if is_bulk_copy(inst): return size / self.hardware.local_rate
@@ -75,7 +75,7 @@ class Traffic:
     return max(1, size // self.wave)
 
   def conflict(self, inst: MInst, size: int) -> float:
-    """The factor by which bank conflicts slow an access of local memory."""
+    """The factor by which bank conflicts slow an access of shared memory."""
     pattern, width, banks = self.pattern(inst), self.width(size), self.hardware.banks
     if pattern is None: return 1.0
     return bank_cycles(pattern, width, banks) / max(1, len(pattern.lanes[0]) * max(width, 4) // (4 * banks))
@@ -91,7 +91,7 @@ def done(pattern: Pattern | None) -> float:
   return 1.0 if pattern is None else pattern.done
 
 def goal_of(inst: MInst) -> UOp | None:
-  """The INDEX in local memory that a copy from memory (ASYNC_COPY) writes."""
+  """The INDEX in shared memory that a copy from memory (ASYNC_COPY) writes."""
   return inst.origin.src[0] if is_copy(inst) else None
 
 def patterns(hardware: Hardware, wave: int, kernel: KernelResources, uops: Sequence[UOp],

@@ -90,7 +90,7 @@ class Selection(Structure):
     raise NotImplementedError
 
   def fragment(self, u: UOp) -> Reg:
-    """A FRAGMENT: blocks of local memory that the lanes of a wave load together."""
+    """A FRAGMENT: blocks of shared memory that the lanes of a wave load together."""
     raise NotImplementedError
 
   def exchange(self, u: UOp) -> Reg:
@@ -132,7 +132,7 @@ class Selection(Structure):
     raise NotImplementedError
 
   def async_copy(self, u: UOp) -> None:
-    """ASYNC_COPY: start an asynchronous copy from memory to local memory, of a lane's elements or of a box."""
+    """ASYNC_COPY: start an asynchronous copy from memory to shared memory, of a lane's elements or of a box."""
     raise NotImplementedError
 
   def commit(self, u: UOp) -> None:
@@ -144,7 +144,7 @@ class Selection(Structure):
     raise NotImplementedError
 
   def signals(self, u: UOp) -> None:
-    """SIGNALS: elements of local memory begin to count boxes."""
+    """SIGNALS: elements of shared memory begin to count boxes."""
     raise NotImplementedError
 
   def finish(self) -> None:

@@ -39,7 +39,7 @@ def evaluate(u: Any, buffers: Mapping[Any, Any] | None = None, variables: Mappin
 
   variables: name -> value. first, last: the part of a Program's grid to run.
 
-  Raises VerifyError if u has no defined result: an index outside of its buffer, a local array that is read before it
+  Raises VerifyError if u has no defined result: an index outside of its buffer, a shared array that is read before it
   was written, an operation that a type does not have.
   """
   if not isinstance(u, UOp): return run_program(u, buffers or {}, variables or {}, first, last)

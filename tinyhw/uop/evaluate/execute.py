@@ -5,8 +5,8 @@ in the innermost loop that it depends on. Later forms of a kernel, from the pass
 AFTER(DEFINE_LOCAL, STORE, ...), vectors, and REDUCE of a GROUP, whose members fold in order.
 
 A Program's brackets become nested blocks. A node's value has an index in a list. A vector is a tuple. Lanes of a
-workgroup (LOCAL ranges) are generators that meet at each BARRIER. Local arrays begin undefined. To read an element that
-was never written raises VerifyError.
+workgroup (LOCAL ranges) are generators that meet at each BARRIER. Shared arrays start undefined. To read an element
+that was never written raises VerifyError.
 """
 from __future__ import annotations
 from typing import Any
@@ -36,7 +36,7 @@ def identity(op: Ops, dtype: DType) -> Scalar:
 # ***** memory *****
 
 class CheckedArray:
-  """The elements of a buffer or local array, with checked bounds."""
+  """The elements of a buffer or shared array, with checked bounds."""
   __slots__ = ("name", "data", "size")
 
   def __init__(self, name: str, data: Any, size: int):
@@ -187,7 +187,7 @@ class _Kernel:
       return value_function(u), tuple([self.place(scope, s) for s in u.src]), at
     value: Any
     if u.op is Ops.PARAM: value = parameter(u, self.buffers)
-    elif u.op is Ops.DEFINE_LOCAL: value = CheckedArray(f"local array {u.arg[0]}", [None] * u.arg[1], u.arg[1])
+    elif u.op is Ops.DEFINE_LOCAL: value = CheckedArray(f"shared array {u.arg[0]}", [None] * u.arg[1], u.arg[1])
     else: value = variable(u, self.variables)
     return lambda: value, (), at
 
@@ -217,7 +217,7 @@ class _Kernel:
     def fill() -> CheckedArray:
       out: list[Scalar] = []
       self.run(scope, 0, lambda: out.append(self.values[at]))
-      return CheckedArray(f"local array {u.arg[0]}", out, len(out))
+      return CheckedArray(f"shared array {u.arg[0]}", out, len(out))
     return fill
 
   def reduce(self, u: UOp, parent: _Scope) -> Function:
@@ -335,7 +335,7 @@ class _Program:
       value = variable(u, self.variables)
       return lambda: value, (), self.place(u)
     if op is Ops.DEFINE_LOCAL:
-      name, size = f"local array {u.arg[0]}", u.arg[1]
+      name, size = f"shared array {u.arg[0]}", u.arg[1]
       return lambda: CheckedArray(name, [None] * size, size), (), self.place(u)
     if op is Ops.ACC: return lambda x: x, (self.place(u.src[0]),), self.place(u)
     if op is Ops.ASSIGN_ACC:  # the result of this goes to the index of the ACC

@@ -55,7 +55,7 @@ class Shared:
       lane.values[lane.at] = found[exchanged_lane(self.u, number, len(lanes))]  # type: ignore[index]
 
   def copy(self, lanes: list[Shared]) -> None:
-    """Copy a box to local memory, at once and once: all lanes name the same box."""
+    """Copy a box to shared memory, at once and once: all lanes name the same box."""
     # all of them have values now
     named = [[lane.values[at] for at in lane.places] for lane in lanes]  # type: ignore[index]
     if any(own != named[0] for own in named):
@@ -67,7 +67,7 @@ class Shared:
       goal.write(begin + to, zero if place is None else memory.read(place))
 
   def load(self, lanes: list[Shared]) -> None:
-    """Load blocks of local memory. Each lane gives the address of one row of them."""
+    """Load blocks of shared memory. Each lane gives the address of one row of them."""
     if len(lanes) != FRAGMENT_LANES: raise VerifyError(f"{len(lanes)} lanes load a FRAGMENT, not {FRAGMENT_LANES}")
     size, transposed, rows = self.u.dtype.scalar().itemsize, self.u.arg, list[list[Any]]()
     for lane in lanes[:BLOCK_ROWS * blocks_of(self.u.dtype)]:
@@ -107,7 +107,7 @@ class Shared:
       lane.values[lane.at] = tuple([result[at] for at in places])
 
   def operand(self, lanes: list[Shared], number: int) -> list[Any]:
-    """The first or the second operand, which the unit itself reads from local memory, row by row."""
+    """The first or the second operand, which the unit itself reads from shared memory, row by row."""
     matrix, operand = self.u.arg, self.u.src[number]
     places = [lane.values[lane.places[number]] for lane in lanes]  # type: ignore[index]  # all of them have values now
     if any(place != places[0] for place in places):

@@ -1,4 +1,4 @@
-"""Rules of verify.py for asynchronous copies to local memory in a Program.
+"""Rules of verify.py for asynchronous copies to shared memory in a Program.
 
 They are ASYNC_COPY, TENSOR_BOX, SIGNALS, COMMIT and WAIT."""
 from __future__ import annotations
@@ -17,8 +17,8 @@ def _async_copy(u: UOp) -> str | None:
   if len(u.src) not in (2, 3) or u.src[0].op is not Ops.INDEX or u.src[1].op not in (Ops.INDEX, Ops.TENSOR_BOX):
     return "not (INDEX, INDEX or TENSOR_BOX, gate)"
   goal, place = u.src[0].src[0], u.src[1].src[0]
-  if goal.op is not Ops.DEFINE_LOCAL or place.op is not Ops.PARAM: return "not from memory to local memory"
-  if goal.dtype is not place.dtype: return f"of {place.dtype} into local memory of {goal.dtype}"
+  if goal.op is not Ops.DEFINE_LOCAL or place.op is not Ops.PARAM: return "not from memory to shared memory"
+  if goal.dtype is not place.dtype: return f"of {place.dtype} into shared memory of {goal.dtype}"
   if not isinstance(u.arg, int) or u.arg < 1: return f"of {u.arg!r} elements"
   if u.src[1].op is Ops.TENSOR_BOX and u.src[1].arg.count != u.arg:
     return f"of {u.arg} elements, where the box has {u.src[1].arg.count}"
@@ -39,7 +39,7 @@ def _is_signal(u: UOp) -> bool: return u.op is Ops.INDEX and _counts(u.src[0])
 def _counts(u: UOp) -> bool: return u.op is Ops.DEFINE_LOCAL and u.dtype is dtypes.uint64
 
 def _signals(u: UOp) -> str | None:
-  if len(u.src) != 1 or not _counts(u.src[0]): return "not of local memory of uint64"
+  if len(u.src) != 1 or not _counts(u.src[0]): return "not of shared memory of uint64"
   return None if u.arg in (None, "end") else f"neither begins nor ends, but {u.arg!r}"
 
 def _commit(u: UOp) -> str | None:

@@ -11,7 +11,7 @@ from tinyhw.drivers.amd.selftest import kernels as selftest_kernels
 from tinyhw.emulator.amd.semantics.approximate import coarse, reciprocal
 
 def one_group(patch: Patch) -> None: patch.setitem(selftest_kernels.WORDS[11], "group", "0")
-def little_local_memory(patch: Patch) -> None: patch.setattr(launch, "LDS_UNIT", 8192)
+def little_shared_memory(patch: Patch) -> None: patch.setattr(launch, "LDS_UNIT", 8192)
 def no_scratch(patch: Patch) -> None: patch.setattr(AMDDevice, "reserve_scratch", lambda device, size: None)
 def old_code(patch: Patch) -> None:
   patch.setitem(commands.ACQUIRE[10], "all", {**commands.ACQUIRE[10]["all"], "gli_inv": 0})
@@ -24,7 +24,7 @@ MISTAKES: Mistakes = {
             "64, the last number 63999"),
   "arithmetic": (altered("AMD", "add", "s10, v2\n", "s10, v2\nv_add_nc_u32 v2, 1, v2\n"),
                  r"a \+ b \+ 0.3: 320 of 320 elements differ"),
-  "local memory": (little_local_memory, r"LDS write of 128 bytes at 0x\w+: the workgroup has 0 bytes"),
+  "shared memory": (little_shared_memory, r"LDS write of 128 bytes at 0x\w+: the workgroup has 0 bytes"),
   "scratch": (no_scratch, r"the kernel uses scratch \(SCRATCH_EN\), and there is none"),
   "caches": (old_code, "the instruction cache of XCC 0 was not invalidated since"),
   "order": (no_waits, "for which the command processor has not waited, writes; nothing orders them"),

@@ -29,7 +29,7 @@ MISTAKES: Mistakes = {
             "elements differ"),
   "arithmetic": (altered("NV", "add", "FADD R11, R10, R11", "IADD3 R11, R11, 0x1, RZ\nFADD R11, R10, R11"),
                  r"a \+ b \+ 0.3: \d+ of 320 elements"),
-  "local memory": (little_shared_memory, "has 1024 bytes"),
+  "shared memory": (little_shared_memory, "has 1024 bytes"),
   "scratch": (no_local_memory, "it wants local memory, and SET_SHADER_LOCAL_MEMORY was never set"),
   "caches": (old_constants, r"the (L1|constant|instruction) cache .* was not invalidated since"),
   "order": (no_waits, "for which nothing has waited, (reads|writes); nothing orders them"),

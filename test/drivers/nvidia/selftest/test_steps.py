@@ -105,8 +105,8 @@ def test_each_step_has_a_mistake() -> None:
 def test_the_vendors_library_has_the_steps_with_kernels() -> None:
   session = selftest.begin("NV:CUDA", Tools(assemble, False))
   assert isinstance(session, selftest.CudaSession) and [step.name for step in session.first()] == [
-    "opens", "empty kernel", "store", "arithmetic", "local memory", "scratch", "matrix unit", "approximations", "bases",
-    "bulk copies"]
+    "opens", "empty kernel", "store", "arithmetic", "shared memory", "scratch", "matrix unit", "approximations",
+    "bases", "bulk copies"]
   assert not session.last()
 
 def test_kernels_are_run_by_the_vendors_library(monkeypatch: Patch) -> None:

@@ -40,7 +40,7 @@ def test_rdna4_has_a_counter_for_each_kind() -> None:
                                             "s_wait_loadcnt 0", "v_mov_b32"]
 
 def test_a_scalar_load_in_flight_makes_the_counter_useless() -> None:
-  """RDNA3 counts scalar loads and local memory together; scalar loads finish in any order."""
+  """RDNA3 counts scalar loads and shared memory together; scalar loads finish in any order."""
   rows = table("gfx1100")
   ordered = waited("gfx1100", [local(rows, 1), local(rows, 2), move(rows, 3, v(1))])
   mixed = waited("gfx1100", [local(rows, 1), scalar(rows, 8), move(rows, 3, v(1))])

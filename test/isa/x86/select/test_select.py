@@ -1,4 +1,4 @@
-"""Selection of whole Programs: loops, variables, conditions, addresses, local memory and arguments, executed by the
+"""Selection of whole Programs: loops, variables, conditions, addresses, shared memory and arguments, executed by the
 processor in Python."""
 from __future__ import annotations
 

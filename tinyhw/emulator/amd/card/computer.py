@@ -208,7 +208,7 @@ class KfdFile(VirtualFile):
     self.computer.runtime_enabled = enable
 
   def _apertures(self, request: Any) -> None:
-    """Report the addresses of local memory and scratch in a GPU's address space."""
+    """Report the addresses of shared memory and scratch in a GPU's address space."""
     count = request.num_of_nodes
     request.num_of_nodes = len(self.computer.gpus)
     if count == 0: return

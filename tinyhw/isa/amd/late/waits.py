@@ -1,4 +1,4 @@
-"""Wait for loads in flight before their registers are touched, and for local memory before a barrier.
+"""Wait for loads in flight before their registers are touched, and for shared memory before a barrier.
 
 Loads write their registers later, and the following instructions do not wait by themselves. A counter holds the number
 of loads in flight. A wait instruction stalls the wave until the counter is low enough.
@@ -48,7 +48,7 @@ FAMILIES = {
   "rdna3": Waits({"vmcnt": 63, "lgkmcnt": 63}, _waits_rdna3),
   "rdna4": Waits({"loadcnt": 63, "dscnt": 63, "kmcnt": 31}, _waits_rdna4),
 }
-LOCAL = {"cdna": "lgkmcnt", "rdna3": "lgkmcnt", "rdna4": "dscnt"}  # counter of accesses to local memory
+LOCAL = {"cdna": "lgkmcnt", "rdna3": "lgkmcnt", "rdna4": "dscnt"}  # counter of accesses to shared memory
 
 class Flight:
   """The operations in flight that one counter counts.

@@ -251,7 +251,7 @@ def pieces(generation: Generation, group: Reg) -> list[tuple[Reg, int]]:
   return found
 
 def load_group(generation: Generation, operands: list[Any]) -> list[MInst]:
-  """Load a group from local memory. The address must be a multiple of the size of each piece."""
+  """Load a group from shared memory. The address must be a multiple of the size of each piece."""
   rows, (dst, address, offset) = table(generation.arch), operands
   return [build(rows[f"ds_load_b{32 * d.cls.units}"], d, address, offset=offset + at)
           for d, at in pieces(generation, dst)]

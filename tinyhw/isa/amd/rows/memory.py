@@ -104,7 +104,7 @@ SHAPES = {
   "s": ("{t}= vaddr:b32? saddr:b32?", "vaddr:b32? {t} saddr:b32?", ""),
   "b": ("{t}= vaddr:address? b128 b32", "{t} vaddr:address? b128 b32", "{t} vaddr:address? b128 b32"),
 }
-# Loads to local memory: m0 has the address there, and the offset of the lane. CDNA's buffer loads do that with a flag.
+# Loads to shared memory: m0 has the address there, and the offset of the lane. CDNA's buffer loads do that with a flag.
 TO_LDS = """
 global_load_lds_u8 global_load_lds_ubyte@cdna       26 . - -  vaddr:address saddr:address?
 global_load_lds_i8 global_load_lds_sbyte@cdna       27 . - -  vaddr:address saddr:address?

@@ -216,7 +216,7 @@ class Selector(Matrices):
     return self.op(regs.S[1], "s_mov_b32", value) if value is self.abi.workgroup else value
 
   def barrier(self, u: UOp) -> None:
-    """Synchronize the waves of a workgroup. Their earlier writes to local memory are visible then (waits.py)."""
+    """Synchronize the waves of a workgroup. Their earlier writes to shared memory are visible then (waits.py)."""
     if self.generation.family == "rdna4":
       self.emit("s_barrier_signal", -1)
       self.emit("s_barrier_wait", -1)

@@ -48,7 +48,7 @@ class Vectors(Casts):
 
   def permuted(self, dtype: DType, halves: list[tuple[Reg, int]]) -> Reg:
     """Interleave 16-bit elements of groups, or the lowest bits of registers, two by two. Transposition on the way to
-    local memory uses it too."""
+    shared memory uses it too."""
     groups = list(dict.fromkeys(group for group, _ in halves))
     numbers = [(groups.index(group), number) for group, number in halves]
     selectors = [macros.selector_of(low, high) for (_, low), (_, high) in zip(numbers[::2], numbers[1::2])]
@@ -94,7 +94,7 @@ class Vectors(Casts):
                           [whole], number)
 
   def loaded(self, u: UOp, address: Reg, offset: int) -> Reg:
-    """A vector of local memory that one instruction cannot load."""
+    """A vector of shared memory that one instruction cannot load."""
     return self.put_group("load", self.group_class(u.dtype), [address], offset)
 
   def constant_group(self, u: UOp) -> Any:

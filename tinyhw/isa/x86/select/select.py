@@ -73,7 +73,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
 
   def _analyse(self) -> None:
     """Find the users of each value, variables assigned in each loop, loads that their only user may include, and
-    offsets of local arrays."""
+    offsets of shared arrays."""
     self.users: dict[UOp, list[UOp]] = {}
     self.assigned: dict[UOp, list[UOp]] = {}
     self.local_offset: dict[UOp, int] = {}
