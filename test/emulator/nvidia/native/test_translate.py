@@ -8,7 +8,7 @@ from nvidia.both import assert_same, hot, run_both
 from nvidia.warps import MEMORY, assembled, scheduled
 from test.codegen.kernels import compare, data_for
 from test.codegen.random_kernels import Generator
-from test.emulator.nvidia.native.test_native import LINES
+from test.emulator.nvidia.native.test_native import LINES, UNIFORM
 from test.emulator.nvidia.native.test_transfer import ADDRESSES, CONTENT, GLOBAL, SHARED
 from test.isa.sass.machine import ARCHS, execute
 
@@ -36,7 +36,7 @@ def random_lines(source: random.Random, count: int, shared: bool = True) -> list
     line = source.choice(source.choice(kinds if shared else kinds[:-1]))
     if not line.startswith("ST"): line = line.replace(" R0,", f" R{source.choice((4, 6, 8, 10, 20))},", 1)
     if any(line.split(" ", 1)[1].startswith(kept) for kept in KEPT) and not line.startswith("ST"): continue
-    found.append(("" if line.startswith("ULDC") else source.choice(("", "", "@P5 ", "@!P6 ", "@P0 ", "@!PT "))) + line)
+    found.append(("" if line.startswith(UNIFORM) else source.choice(("", "", "@P5 ", "@!P6 ", "@P0 ", "@!PT "))) + line)
   return found
 
 def test_random_code() -> None:
