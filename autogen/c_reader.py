@@ -199,7 +199,7 @@ class Parser:
   def take(self, wanted: str = "") -> str:
     word = self.peek()
     if not word or wanted and word != wanted:
-      raise HeaderError(f"{wanted or 'a word'} is expected, not {word or 'the end'}, behind "
+      raise HeaderError(f"{wanted or 'a word'} is expected, not {word or 'the end'}, after "
                         f"{' '.join(self.tokens[:self.place][-8:])}")
     self.place += 1
     return word

@@ -87,7 +87,7 @@ def test_errors_say_what_is_wrong() -> None:
   with pytest.raises(TypeError, match="Ours has 4 fields, got 1 values"): Ours._make([1])
   with pytest.raises(ValueError, match="Ours has no field other; it has cls, name, size, parts"):
     Ours(1, "x")._replace(other=1)  # type: ignore[call-arg]
-  with pytest.raises(TypeError, match="a field without a default is behind x"):
+  with pytest.raises(TypeError, match="a field without a default follows x"):
     named_tuple.make("A", {"__annotations__": LATE, "x": 0})
   with pytest.raises(AttributeError, match="A may not define _x"):
     named_tuple.make("A", {"__annotations__": {"_x": "int"}})

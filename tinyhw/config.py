@@ -266,9 +266,8 @@ JIT = ContextVar("JIT", 1, "0: TinyJit runs its function each time; 1: it captur
 BEAM = ContextVar("BEAM", 0, "n > 0: time candidates for each kernel, keep the best n in each round")
 IGNORE_BEAM_CACHE = ContextVar("IGNORE_BEAM_CACHE", 0, "1: search again even if an earlier search stored its winner")
 NOOPT = ContextVar("NOOPT", 0, "1: kernels as they come, without optimisations")
-NV_BASES = ContextVar("NV_BASES", 1, "0: on NVIDIA's GPUs each lane has addresses of 64 bits, not 32 behind a base, "
-                      "should a card fail the "
-                      "self-test's step `bases`")
+NV_BASES = ContextVar("NV_BASES", 1, "0: on NVIDIA's GPUs each lane has addresses of 64 bits, not 32-bit offsets from "
+                      "a base, should a card fail the self-test's step `bases`")
 THREADS = ContextVar("THREADS", 0, "worker threads of the CPU device; 0: one per core that this process may use")
 ARCH = ContextVar("ARCH", "", "what the CPU device compiles for, e.g. x86_64:avx2 on a processor with AVX-512; empty: "
                   "the best it has")

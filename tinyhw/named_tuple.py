@@ -79,7 +79,7 @@ def make(name: str, body: dict[str, Any]) -> type:
   fields = tuple(annotations)
   defaults = {field: body.pop(field) for field in fields if field in body}
   late = next((field for field, after in zip(fields, fields[1:]) if field in defaults and after not in defaults), None)
-  if late is not None: raise TypeError(f"{name}: a field without a default is behind {late}, which has one")
+  if late is not None: raise TypeError(f"{name}: a field without a default follows {late}, which has one")
   taken = [field for field in fields if field[0] == "_"] + [key for key in ("__new__", "_fields", "_make", "_replace",
                                                                             "_asdict") if key in body]
   if taken: raise AttributeError(f"{name} may not define {taken[0]}")

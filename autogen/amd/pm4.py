@@ -63,7 +63,7 @@ class Packet(Layout):
 def header(opcode: int, body_words: int) -> int:
   """Return the first word of a packet. body_words: the count of words that follow; 0 only for NOP."""
   if body_words > MOST_WORDS:
-    raise ValueError(f"a packet has at most {MOST_WORDS} words behind its header, not {body_words}")
+    raise ValueError(f"a packet has at most {MOST_WORDS} words after its header, not {body_words}")
   return TYPE3 << 30 | (body_words - 1 & 0x3FFF) << 16 | opcode << 8
 
 class Packets(Table):

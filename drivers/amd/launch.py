@@ -21,7 +21,7 @@ FLOAT_MODE = 0xF0         # round to nearest even; keep denormals of all widths
 LDS_UNIT = 512
 PREFETCH_BYTES = 128
 CODE_ALIGNMENT = 256
-SGPRS_BESIDE = 6          # on GFX9: vcc, flat_scratch and xnack_mask count as used
+SPECIAL_SGPRS = 6          # on GFX9: vcc, flat_scratch and xnack_mask count as used
 
 def _up(value: int, unit: int) -> int: return -(-value // unit)
 
@@ -52,7 +52,7 @@ def registers(code: Code, gpu: Gpu, commands: Commands) -> tuple[int, int, int]:
   if chip.gc == 9:
     offset = max(_up(vgprs, 4), 1)
     return (r.COMPUTE_PGM_RSRC1(vgprs=_up(max(4 * offset * bool(agprs) + agprs, vgprs, 1), 8) - 1,
-                                sgprs=_up(sgprs + SGPRS_BESIDE, 8) - 1,
+                                sgprs=_up(sgprs + SPECIAL_SGPRS, 8) - 1,
                                 float_mode=FLOAT_MODE, dx10_clamp=1, ieee_mode=1), second,
             r.COMPUTE_PGM_RSRC3(accum_offset=offset - 1))
   # without priv, waves are saved incorrectly; as kfdtest has it

@@ -63,7 +63,7 @@ def threads(s: CPUSession) -> str:
     number = len(ring.handles)
     found.rest()
     if number != ring.threads - 1: raise Wrong(f"{number} of {ring.threads - 1} worker threads started")
-  return f"{ring.threads - 1} beside the caller, started and ended {ROUNDS} times"
+  return f"{ring.threads - 1} besides the caller, started and ended {ROUNDS} times"
 
 STEPS = (
   Probe("processor", "is it one that code can be made for", "ARCH; a virtual machine that hides AVX2; DEV=CLANG and "

@@ -124,8 +124,8 @@ class Ring:
     """Return up to `count` words before the read position, and as many from there on, for error reports."""
     place = self.consumed()
     ahead = self.written - place & self.words - 1
-    behind = min(count, self.written - ahead, self.words - 1 - ahead)
-    return [self.memory.load32((place + i) % self.words * 4) for i in range(-behind, min(count, ahead))]
+    earlier = min(count, self.written - ahead, self.words - 1 - ahead)
+    return [self.memory.load32((place + i) % self.words * 4) for i in range(-earlier, min(count, ahead))]
 
 class Transient:
   """A ring of memory for submissions. The memory of a submission is free again when the timeline has reached its

@@ -32,7 +32,7 @@ class MemoryRegion(NamedTuple):
   def seen_from(self, address: int) -> str:
     """Describe its position relative to an address outside of it."""
     if address >= self.end: return f"{self.end:#x} is the end of {self}, {show_bytes(address - self.end)} before it"
-    return f"{self.address:#x} begins {self}, {show_bytes(self.address - address)} behind it"
+    return f"{self.address:#x} begins {self}, {show_bytes(self.address - address)} after it"
 
   def distance(self, address: int) -> int: return max(self.address - address, address - self.end + 1, 0)
   def __str__(self) -> str: return f"{self.what} of {show_bytes(self.size)}{self.holds and f' with {self.holds}'}"

@@ -81,7 +81,7 @@ def _dump(chip: str, computer: GpuHost) -> Iterator[str]:
     bits = f"{low}-{low + field.high - field.low}" if field.high > field.low else f"{low}"
     yield f"{bits:<10} {name:<36} {'........' if 'addr' in name else hex(value)}"
   bank = layout.get(data, "constant_buffer_addr[0]")
-  yield f"# {chip}: constant bank 0, from {bank - launches[0]:#x} bytes behind the QMD on"
+  yield f"# {chip}: constant bank 0, from {bank - launches[0]:#x} bytes after the QMD on"
   found = device.words(bank, layout.get(data, "constant_buffer_size[0]") // 4)
   for offset in range(0, 4 * len(found), 8):
     value = found[offset // 4] | found[offset // 4 + 1] << 32

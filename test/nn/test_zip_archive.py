@@ -125,7 +125,7 @@ def test_damage():
                      ("takes bytes", changed(data, b"PK\1\2", 42, "<L", 1 << 30)),
                      ("is one of several parts", changed(data, b"PK\5\6", 4, "<H", 1)),
                      ("should have 2 members", changed(changed(data, b"PK\5\6", 8, "<H", 2), b"PK\5\6", 10, "<H", 2)),
-                     ("behind the end record", changed(data, b"PK\5\6", 12, "<L", 1 << 20)),
+                     ("after the end record", changed(data, b"PK\5\6", 12, "<L", 1 << 20)),
                      ("ends within an entry", changed(data,
                        b"PK\1\2", 28, "<H", 999)),
                      ("is damaged", changed(data, b"PK\3\4", 31, "<H", 0xFFFF)),

@@ -23,7 +23,7 @@ def test_three_axes() -> None:
 
 @pytest.mark.parametrize("box, said",
                          [(TensorBox((64, 8), (1,), (64, 8)), "not as many"),
-                          (TensorBox((64,), (2,), (64,)), "elements apart"),
+                          (TensorBox((64,), (2,), (64,)), "elements that are not contiguous"),
                           (TensorBox((64, 0), (1, 64), (64, 8)), "below 1"),
                           (TensorBox((64, 8), (1, 64), (32, 8)), "lines of 64 bytes")])
 def test_what_is_no_box(box: TensorBox, said: str) -> None: assert said in (box.wrong(2) or "")

@@ -33,7 +33,7 @@ def make(name: str, seed: int = 0, strict: int = 1) -> Files:
   if found is None or family is None:
     raise ConfigError(f"EMULATE={name!r} is no virtual card; a name is that of a chip, which begins with "
                       f"{' or '.join(FAMILIES)}, and for "
-                      "several cards x and their number behind it: gfx1100, sm_90, gfx1100x2")
+                      "several cards x and their number after it: gfx1100, sm_90, gfx1100x2")
   count = int(found[3] or 1)
   if not 1 <= count <= MOST_CARDS: raise ConfigError(f"EMULATE={name!r}: name 1 to {MOST_CARDS} cards")
   # a family loads with its first card

@@ -69,7 +69,7 @@ class ZipArchive:
         disk, first, here, count, size, start = struct.unpack_from("<2L4Q", record, 16)
     if disk != first or here != count: raise source.bad("it is one of several parts; join them first")
     if start + size > end:
-      raise source.bad(f"its directory ends at byte {start + size}, behind the end record at {end}")
+      raise source.bad(f"its directory ends at byte {start + size}, after the end record at {end}")
     return count, size, start
 
   def _member(self, directory: bytes, at: int) -> tuple[Member, int]:

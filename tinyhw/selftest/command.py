@@ -31,8 +31,8 @@ def begin(name: str, faults: bool) -> frame.Session:
   except ModuleNotFoundError: found = None  # the driver is one module
   tools = frame.Tools(assemble, faults)
   if found is None: return frame.Session(name, tools)
-  beside: frame.Begins = importlib.import_module(module)
-  return beside.begin(name, tools)
+  other: frame.Begins = importlib.import_module(module)
+  return other.begin(name, tools)
 
 def opens(session: frame.Session) -> str: return session.device.arch
 

@@ -40,7 +40,7 @@ class TensorBox:
     if not axes or len(self.strides) != axes or len(self.sizes) != axes:
       return "has not as many dims, strides and sizes"
     if min(*self.dims, *self.sizes, *self.strides) < 1 or self.strides[0] != 1:
-      return "has a size or stride below 1, or elements apart"
+      return "has a size or stride below 1, or elements that are not contiguous"
     return (None if self.sizes[0] * itemsize == LINE_BYTES else f"has lines of {self.sizes[0] * itemsize} bytes, not "
             f"{LINE_BYTES}")
 

@@ -77,7 +77,7 @@ class AMDBench(Bench):
     commands.release(self.page.address + word, 1)
     before = time.monotonic()
     self.send(commands)
-    self.wait_word(word, 1, "the word behind a timestamp")
+    self.wait_word(word, 1, "the word after a timestamp")
     return self.page.mapping.load64(stamp), before, time.monotonic()
 
   def converse(self, asked: int, answered: int, done: int) -> None:

@@ -53,7 +53,7 @@ def bases(s: GpuSession) -> str:
     numbers, out = k.buffer(struct.pack(f"<{len(given)}I", *given)), k.buffer(bytes(4 * LANES))
     k.run(k.load(TEXT, "bases", ("buffer", "buffer"), local_bytes=8 * LANES), [out, numbers], 1)
     k.expect(out, [sum(given[n + near] for near in NEAR) for n in range(LANES)],
-             "sums of elements near a place behind a base")
+             "sums of elements near an address relative to a base")
   return "loads, copies and stores add 32 bits without a sign, and a constant with one, to a base"
 
 STEP = Probe("bases", "are 32 bits of a lane added without a sign to a base in uniform registers",

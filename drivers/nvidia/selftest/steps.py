@@ -201,7 +201,7 @@ def engines(s: NVSession) -> str:
     else: commands.bind(methods.COPY_SUBCHANNEL, number)
     commands.release(bench.page.address + word, 1, wait=True, timestamp=True)
     bench.send(name, commands)
-    bench.wait_word(word, 1, f"the word behind SET_OBJECT of the {name} channel")
+    bench.wait_word(word, 1, f"the word after SET_OBJECT of the {name} channel")
     stamp = bench.page.mapping.load64(word + 8)
     if not stamp: raise Wrong(f"the {name} channel's semaphore has no time")
   return f"classes {bench.card.chip.compute:x} and {bench.channels['copy'].number:x}; timestamps come"

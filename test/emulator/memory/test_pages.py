@@ -37,6 +37,6 @@ def test_rights() -> None:
 
 def test_an_address_among_the_ranges_in_words() -> None:
   made = table(entry(0x1000, 1), entry(0x8000, 1))
-  assert made.nearest(0x2010) == ("0x10 bytes behind the end of 0x1000..0x2000 rw of buffer 0x1000 and "
+  assert made.nearest(0x2010) == ("0x10 bytes after the end of 0x1000..0x2000 rw of buffer 0x1000 and "
                                   "0x5ff0 bytes before 0x8000..0x9000 rw of buffer 0x8000")
   assert made.nearest(0x1004).startswith("in 0x1000") and PageTable().nearest(5) == "nothing is mapped"

@@ -17,7 +17,7 @@ def test_operands_split_at_outer_commas() -> None:
   assert split_operands("v0, s[0:1], [a, b], {1, 2}") == ["v0", "s[0:1]", "[a, b]", "{1, 2}"]
   assert split_operands("  ") == []
 
-@pytest.mark.parametrize("text, why", [("v0,", "operand 2 is missing: nothing stands behind"),
+@pytest.mark.parametrize("text, why", [("v0,", "operand 2 is missing: nothing stands after"),
                                        (",", "operand 1 is missing: nothing stands before"),
                                         ("v0,, v1", "operand 2 is missing: nothing stands before")])
 def test_a_missing_operand(text: str, why: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from tinyhw.machine.ir.inst import Access, Block, Function, Inst, MInst
-from tinyhw.machine.select.macros import BEHIND, MACRO, expand, parse_macros
+from tinyhw.machine.select.macros import AFTER, MACRO, expand, parse_macros
 
 TEXT = """
 add   d=v2 a:x2 b:v2 | c=m
@@ -44,7 +44,7 @@ def test_what_stands_behind_a_jump_behind_the_macro_is_a_block() -> None:
   function = Function("k")
   start = function.new_block(depth=1)
   start.insts = [MInst(plain, []), MInst(macro, []), MInst(plain, []), MInst(macro, []), MInst(plain, [])]
-  expand(function, lambda inst: [MInst(unless, [BEHIND]), MInst(plain, [], comment="rare")],
+  expand(function, lambda inst: [MInst(unless, [AFTER]), MInst(plain, [], comment="rare")],
          lambda block: MInst(jump, [block]))
   first, rare, second, also_rare, last = function.blocks
   assert [[i.row.name for i in block.insts] for block in function.blocks] == [

@@ -25,12 +25,12 @@ Access = tuple[int, int, int]  # address, size, kind
 
 class MemoryTerms(NamedTuple):
   """The vendor's words for the memory, for lanes that execute together, and for all waves that share the memory. more:
-  says how to get more of it; apart: says how to order the accesses of two waves."""
+  says how to get more of it; ordering: says how to order the accesses of two waves."""
   memory: str = "LDS"
   wave: str = "wave"
   group: str = "workgroup"
   more: str = "raise LDS_SIZE"
-  apart: str = "put a barrier between them, with a wait for LDS operations before it"
+  ordering: str = "put a barrier between them, with a wait for LDS operations before it"
 
 AMD = MemoryTerms()
 
@@ -125,7 +125,7 @@ class LocalMemory:
     name = self.words.wave
     other = f"several {name}s do" if owner == SEVERAL else f"{name} {owner - 1} does"
     return (f"{self.words.memory} address {place:#x}: {WHAT[kind]} by {name} {wave}, and {other} {WHAT[rival]} there; "
-            f"{self.words.apart}")
+            f"{self.words.ordering}")
 
   def barrier(self, unfinished: Iterable[tuple[int, Access]]) -> None:
     """Begin a new interval: all waves have met at a barrier.

@@ -79,6 +79,6 @@ class PageTable:
     found = self.find(address)
     if found is not None: return f"in {found!r}"
     i = bisect.bisect(self.starts, address)
-    near = [f"{address - self.ranges[i - 1].end:#x} bytes behind the end of {self.ranges[i - 1]!r}"] if i else []
+    near = [f"{address - self.ranges[i - 1].end:#x} bytes after the end of {self.ranges[i - 1]!r}"] if i else []
     if i < len(self.ranges): near.append(f"{self.ranges[i].start - address:#x} bytes before {self.ranges[i]!r}")
     return " and ".join(near) or "nothing is mapped"

@@ -106,7 +106,7 @@ class Port:
     moved = entry.start - entry.offset  # from offsets in the pages to addresses
     address, near = found + moved, []
     for start, end in entry.frames.buffers_near(found):
-      where = f"begins {start - found} bytes behind" if start > found else f"ended {found - end} bytes before"
+      where = f"begins {start - found} bytes after" if start > found else f"ended {found - end} bytes before"
       near.append(f"one of {end - start} bytes at {start + moved:#x} {where} it")
     raise OutOfBounds(f"{self.who} {verb} {size} bytes at {entry.start + offset:#x}, and no buffer has {address:#x}: " +
                       (" and ".join(near) or "there is none near it"), address)

@@ -96,10 +96,10 @@ class Records:
     """Append the entry of a block, which no state has passed yet."""
     return self.steer("entry", instructions, *[-1, -1] * PAIRS)
 
-  def admit(self, slot: int, before: int, behind: int) -> None:
+  def admit(self, slot: int, before: int, after: int) -> None:
     """Let a state pass the entry, which is the first record. slot: 0 to PAIRS - 1."""
     at = HEAD + 1 + 2 * slot
-    self.words[at:at + 2] = array("q", (before, behind))
+    self.words[at:at + 2] = array("q", (before, after))
 
   def python(self) -> int:
     """Append an instruction that Python executes."""

@@ -220,7 +220,7 @@ FOUND = """
 .found{i}:
   mov qword ptr [rbx + {ENTERED}], rax
   mov qword ptr [rbx + {ENTRY}], r12
-  mov rax, qword ptr [r12 + {behind}]
+  mov rax, qword ptr [r12 + {after}]
   mov qword ptr [rbx + {KNOWN}], rax
   mov rax, qword ptr [r12 + {entry.instructions}]
   sub qword ptr [rbx + {BUDGET}], rax
@@ -233,7 +233,7 @@ def text() -> str:
   words: dict[str, object] = {**context, **{function: offsets(function) for function in OPERANDS}}
   words |= {f"{name}_EXIT" if name in words else name: int(code) for name, code in Exit.__members__.items()}
   words["branch_is_later"] = offsets("branch").mask - offsets("guard").mask
-  pairs = [words | {"i": i, "before": offsets("entry").pairs + 16 * i, "behind": offsets("entry").pairs + 16 * i + WORD}
+  pairs = [words | {"i": i, "before": offsets("entry").pairs + 16 * i, "after": offsets("entry").pairs + 16 * i + WORD}
            for i in range(PAIRS)]
   words["tests"] = "\n".join(TEST.format_map(pair) for pair in pairs)
   words["founds"] = "".join(FOUND.format_map(pair) for pair in pairs)

@@ -93,7 +93,7 @@ def buffer_of(node: UOp) -> Any:
   Raises UnknownValueError for a state of it that has been overwritten (writes.py).
   """
   if node.storage is None:
-    assert node.op is Ops.BUFFER and isinstance(node.arg[0], int), f"no storage behind {node}"
+    assert node.op is Ops.BUFFER and isinstance(node.arg[0], int), f"no storage of {node}"
     raise UnknownValueError("the contents that this value is computed from have been overwritten in place; realize it "
                             "before they are written, "
                             "or hold it as a Tensor, not as a graph node; where several threads write, take a lock "

@@ -110,7 +110,7 @@ def copied(u: UOp, device: str | Devices, arg: str | None = None) -> UOp:
   in_memory = base.op is Ops.BUFFER and base.size == u.size
   return UOp(Ops.COPY, u.dtype, (u if in_memory else UOp(Ops.CONTIGUOUS, u.dtype, (u,)), device_node(device)), arg)
 
-def apart(u: UOp, axis: int, devices: Devices) -> UOp:
+def split_axis(u: UOp, axis: int, devices: Devices) -> UOp:
   """Return the parts along an axis, as a new first axis."""
   shape = u.shape
   n, rows = len(devices), reshape(u, (*shape[:axis], len(devices), share(shape[axis], devices), *shape[axis + 1:]))
@@ -118,7 +118,7 @@ def apart(u: UOp, axis: int, devices: Devices) -> UOp:
   return UOp(Ops.PERMUTE, u.dtype, (rows,), (axis, *range(axis), *range(axis + 1, len(shape) + 1)))
 
 def joined(u: UOp, axis: int) -> UOp:
-  """Undo `apart`: the first axis counts parts along `axis` of the others."""
+  """Undo `split_axis`: the first axis counts parts along `axis` of the others."""
   count, *shape = u.shape
   rows = UOp(Ops.PERMUTE, u.dtype, (u,), (*range(1, axis + 1), 0, *range(axis + 1, len(shape) + 1))) if axis else u
   return reshape(rows, with_size(shape, axis, shape[axis] * count))
@@ -144,7 +144,7 @@ def gathered(u: UOp, axis: int, devices: str | Devices) -> UOp:
 
 def moved(u: UOp, axis: int, to: int, devices: Devices) -> UOp:
   """Return parts along another axis: each device sends each other device the part that it needs."""
-  return joined(copied(apart(u, to, devices), devices, "swap"), axis)
+  return joined(copied(split_axis(u, to, devices), devices, "swap"), axis)
 
 def along(x: Local, axis: int | None, devices: Devices) -> UOp:
   """Return each device's value when the parts are to lie along an axis."""
@@ -175,7 +175,7 @@ def _copy(u: UOp, src: Sequence[Local]) -> Local:
   if source == target or source is None: return Local(along(x, u.arg, target), u.arg)
   if isinstance(source, tuple):
     everywhere = copied(x.node, target) if x.axis is None else gathered(x.node, x.axis, target)
-  elif u.arg is not None: return Local(copied(apart(x.node, u.arg, target), target, "split"), u.arg)
+  elif u.arg is not None: return Local(copied(split_axis(x.node, u.arg, target), target, "split"), u.arg)
   else: everywhere = copied(x.node, target)
   return Local(along(Local(everywhere, None), u.arg, target), u.arg)
 

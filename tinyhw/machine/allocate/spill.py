@@ -201,13 +201,13 @@ class Spiller:
     """Insert all the code in its place."""
     flow, edges = self.flow, [edge for out in self.flow.out for edge in out]
     made = [(edge, *self.edge(edge)) for edge in edges]
-    behind: list[dict[int, list[MInst]]] = [{} for _ in flow.blocks]
+    spills: list[dict[int, list[MInst]]] = [{} for _ in flow.blocks]
     for v in sorted(self.at_definition):
       b, i = self.definitions[v]
-      behind[b].setdefault(i, []).append(self._spill(v, None))
+      spills[b].setdefault(i, []).append(self._spill(v, None))
     stored = self.at_definition
     for b, block in enumerate(flow.blocks):
-      before, after = self.before[b], behind[b]
+      before, after = self.before[b], spills[b]
       if not before and not after: continue
       insts = list(after.get(-1, ()))
       for i, inst in enumerate(block.insts):

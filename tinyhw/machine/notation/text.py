@@ -32,7 +32,7 @@ def none_missing(operands: list[str]) -> list[str]:
   """Return the operands. Raises ParseError if there is nothing between two commas, or after the last one."""
   if "" not in operands: return operands
   at = operands.index("")
-  raise ParseError(f"operand {at + 1} is missing: nothing stands {'before' if at < len(operands) - 1 else 'behind'} a "
+  raise ParseError(f"operand {at + 1} is missing: nothing stands {'before' if at < len(operands) - 1 else 'after'} a "
                    f"comma")
 
 def split_operands(text: str) -> list[str]:

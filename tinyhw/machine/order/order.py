@@ -78,7 +78,7 @@ class DependenceGraph:
     writers after it."""
     writer, readers = -1, -1      # the current writer of the flags; the last reader of the current group
     pending: list[int] = []       # writers since the last group
-    behind = -1                   # the last reader of the previous group
+    previous = -1                   # the last reader of the previous group
     for i, line in enumerate(lines):
       effects = line.inst.row.effects
       if effects & Effect.READ_FLAGS:
@@ -91,8 +91,8 @@ class DependenceGraph:
         if before >= 0: self._add(i, before)
         readers = i
       if effects & Effect.WRITE_FLAGS:
-        if readers >= 0: behind, readers = readers, -1
-        if behind >= 0 and behind != i: self._add(i, behind)
+        if readers >= 0: previous, readers = readers, -1
+        if previous >= 0 and previous != i: self._add(i, previous)
         writer = i
         pending.append(i)
 

@@ -8,7 +8,7 @@ The text. A macro begins in the first column: its name, then its operands: `name
 reads and writes. Results and temporary registers (after "|") share no register with the sources. The ISA defines the
 letters of classes, and the lines below.
 
-A macro may jump to its own end (BEHIND). The instructions after the jump are then a block of their own, for rare cases.
+A macro may jump to its own end (AFTER). The instructions after the jump are then a block of their own, for rare cases.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ from tinyhw.named_tuple import NamedTuple
 
 MACRO = "macro"  # the `encoding` of these rows
 ACCESS = {"=": Access.WRITE, ":": Access.READ, "+": Access.BOTH}
-BEHIND = Block(-1, name="behind")  # placeholder in a macro's jump for the block after the macro
+AFTER = Block(-1, name="after")  # placeholder in a macro's jump for the block after the macro
 
 class Macro(NamedTuple):
   """operands: (name, access, class) in order. Selection gives the first `shown` of them. The rest are temporary
@@ -46,7 +46,7 @@ def parse_macros(text: str, parse_line: Callable[[str], Any]) -> Lazy[Macro]:
 def expand(function: Function, instructions: Callable[[MInst], Iterable[MInst]],
            jump: Callable[[Block], MInst] | None = None) -> Function:
   """Replace every macro by its instructions, over its allocated registers. jump: makes an unconditional jump, for
-  macros with BEHIND."""
+  macros with AFTER."""
   for block in list(function.blocks):
     if any(inst.row.encoding is MACRO for inst in block.insts): expand_block(function, block, instructions, jump)
   return function
@@ -60,18 +60,18 @@ def expand_block(function: Function, block: Block, instructions: Callable[[MInst
     if inst.row.encoding is not MACRO:
       block.insts.append(inst)
       continue
-    behind: Block | None = None
+    after: Block | None = None
     for made in instructions(inst):
       made.origin, made.comment = inst.origin, made.comment or inst.row.name
       block.insts.append(made)
-      if not any([o is BEHIND for o in made.operands]): continue
-      assert behind is None and jump is not None, f"macro {inst.row.name} jumps behind itself twice, or nobody can"
-      inside, behind = function.new_block(block.depth, "rarely",
+      if not any([o is AFTER for o in made.operands]): continue
+      assert after is None and jump is not None, f"macro {inst.row.name} jumps to its end twice, or nobody can"
+      inside, after = function.new_block(block.depth, "rarely",
                                           rare=True), function.new_block(block.depth, "after", block.rare)
-      made.operands = [behind if o is BEHIND else o for o in made.operands]
+      made.operands = [after if o is AFTER else o for o in made.operands]
       block.insts.append(jump(inside))
       block = inside
-    if behind is None: continue
+    if after is None: continue
     assert jump is not None
-    block.insts.append(jump(behind))
-    block = behind
+    block.insts.append(jump(after))
+    block = after

@@ -99,10 +99,10 @@ class PairFinder:
   - level: the depth of nesting.
   """
 
-  def __init__(self, dtype: DType, ops: frozenset[Ops], beside: Adjacent):
+  def __init__(self, dtype: DType, ops: frozenset[Ops], adjacent: Adjacent):
     self.known: dict[tuple[UOp, UOp], Found | None] = {}
     self.level = 0
-    self.dtype, self.ops, self.beside = dtype, ops - {Ops.MUL} if dtype is not dtypes.float16 else ops, beside
+    self.dtype, self.ops, self.adjacent = dtype, ops - {Ops.MUL} if dtype is not dtypes.float16 else ops, adjacent
 
   def rounded(self, low: UOp, high: UOp) -> Found | None:
     """A pair of float32 values that are rounded to the type, or None if the packed operations are not enough."""
@@ -121,7 +121,7 @@ class PairFinder:
     best, most = None, -1
     for left, right in orders:
       found = [self.exact(a, b) for a, b in zip(left, right)]
-      near = sum(isinstance(s, ElementPair) and self.beside(s.low, s.high) for s in found)
+      near = sum(isinstance(s, ElementPair) and self.adjacent(s.low, s.high) for s in found)
       if None in found or near <= most: continue
       best, most = PackedOperation(op, tuple(s for s in found if s is not None)), near
     return best

@@ -284,7 +284,7 @@ def _gate(gate: UOp, lanes: int) -> str | None:
 
 def _scattered(count: int, how: Scattered) -> str | None:
   elements = {first + k for first, _ in how.places for k in range(how.length)}
-  memory = {behind + k for _, behind in how.places for k in range(how.length)}
+  memory = {offset + k for _, offset in how.places for k in range(how.length)}
   if len(memory) != len(how.places) * how.length or min(memory):
     return f"of pieces that overlap, or none of which is where INDEX says: {how}"
   return None if max(elements) < count else f"of element {max(elements)} of {count}"

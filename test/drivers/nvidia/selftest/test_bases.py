@@ -27,7 +27,7 @@ def another(said: str, instead: str):
   assert selftest_bases.TEXT.count(said) == 1
   return lambda patch: patch.setattr(selftest_bases, "TEXT", selftest_bases.TEXT.replace(said, instead))
 
-ASTRAY, DIFFER = "touches memory that it has not", "behind a base: 64 of 64 elements differ"
+ASTRAY, DIFFER = "touches memory that it has not", "relative to a base: 64 of 64 elements differ"
 
 @pytest.mark.parametrize("tester", ["NV"], indirect=True)
 def test_it_passes(tester: Tried) -> None:

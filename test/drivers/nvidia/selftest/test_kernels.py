@@ -10,7 +10,7 @@ from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.selftest import kernels as selftest_kernels
 from tinyhw.emulator.nvidia.semantics.approximate import FUNCTIONS
-from tinyhw.emulator.nvidia.semantics.numbers import double_of, long_of_double
+from tinyhw.emulator.nvidia.semantics.numbers import doubles_of, longs_of_doubles
 
 def little_shared_memory(patch: Patch) -> None:
   kept = launch.describe
@@ -51,7 +51,7 @@ def test_each_step_has_a_mistake() -> None: assert list(MISTAKES) == each_step()
 
 def test_the_bounds_are_those_of_the_emulator() -> None:
   """The emulator's results for a float64 have the largest error that the step allows."""
-  worst = max(abs(double_of(FUNCTIONS["RCP64H"](long_of_double(x) >> 32) << 32) * x - 1)
+  worst = max(abs(doubles_of([FUNCTIONS["RCP64H"](longs_of_doubles([x])[0] >> 32) << 32])[0] * x - 1)
               for x in (1 + i / 997 for i in range(997)))
   assert selftest_kernels.UPPER / 4 < worst <= selftest_kernels.UPPER
 

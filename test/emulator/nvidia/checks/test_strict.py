@@ -54,7 +54,7 @@ CASES = [
   (["[B------:R-:W0:Y:S01] MUFU.RCP R0, R1", "[B0-----:R-:W-:Y:S01] FADD R2, R0, R0"], MissingHazard,
    "scoreboard 0 is waited for 1 cycles after"),
   (["[B------:R-:W-:Y:S04] BRA 0x7f0000000010"], MissingHazard, "a stall of 4: the next instruction may issue 5 "
-   "cycles behind this one"),
+   "cycles after this one"),
   (["[B------:R-:W-:Y:S05] MEMBAR.ALL.CTA"], MissingHazard, "a stall of 5: the next instruction may issue 6 cycles"),
   (["[B------:R-:W-:Y:S03] DEPBAR.LE SB0, 0x0"], MissingHazard, "a stall of 3: the next instruction may issue 4 "
    "cycles"),

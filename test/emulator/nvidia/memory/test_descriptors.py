@@ -37,5 +37,5 @@ def test_what_is_refused() -> None:
   for line in (32, 64, 128):
     with pytest.raises(OutOfBounds, match=f"align tiles to {8 * line} bytes"):
       descriptor(word(tile(4 * line, line, False, 8).words))
-  with pytest.raises(OutOfBounds, match="its 32 bytes end behind it"):
+  with pytest.raises(OutOfBounds, match="its 32 bytes end after it"):
     k_major(descriptor(word(tile(1024, 64, False, 8).words) + 3), 8)

@@ -141,7 +141,7 @@ RULES = [
   (START, [*WAIT, f"LDS R4, [R1+{GOAL + 64:#x}]"], UninitialisedRead, "no warp has written all"),
   ([*START, f"STS [R1+{GOAL:#x}], RZ"], WAIT, DataRace, "a store where an asynchronous copy still writes"),
   ([*START, *box(GOAL, (0, 0))], WAIT, DataRace, "two asynchronous copies write there"),
-  ([f"STS [R1+{GOAL:#x}], RZ", *START], WAIT, DataRace, "must execute FENCE.VIEW.ASYNC.S behind the store"),
+  ([f"STS [R1+{GOAL:#x}], RZ", *START], WAIT, DataRace, "must execute FENCE.VIEW.ASYNC.S after the store"),
   ([*box(GOAL, (0, 0)), *box(GOAL + 128, (0, 0)), *expect(SIZE)], WAIT, EmulatorError,
    "a phase is complete while 1 of its copies are under way"),
   ([*expect(2 * SIZE), *box(GOAL, (0, 0))], WAIT, Hang, "for which arrivals or bytes are missing"),

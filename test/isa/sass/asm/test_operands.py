@@ -27,7 +27,7 @@ def test_text_that_is_its_own(arch: str, text: str) -> None:
 @pytest.mark.parametrize("text,why", [
   ("LDS R0, R4", "[..] is expected, got R4"), ("LDS R0, [P0]", "operand a wants a R register, got P0"),
   ("LDS R0.reuse, [R4]", "cannot stay in the reuse cache"),
-  ("FADD R0, |R1, R2", "| is expected behind"), ("PRMT R0, R1.H0_H0, R2, R3", ".H0_H0 is unexpected in R1.H0_H0"),
+  ("FADD R0, |R1, R2", "| is expected after"), ("PRMT R0, R1.H0_H0, R2, R3", ".H0_H0 is unexpected in R1.H0_H0"),
   ("DEPBAR 5", "scoreboards are written"),
   ("DEPBAR.LE 0, 0x1", "is written SB0"), ("RET.REL.NODEC R2", "2 words are expected, got R2"),
   ("UR2UP UPX, UR62.B3", "UPR is expected, got UPX"),

@@ -101,7 +101,7 @@ def test_control_words_and_guards() -> None:
   ("sm_90", "BRA 0x3", "operand t is an address, a multiple of 4, got 0x3"),
   ("sm_90", "FADDX R0, R1", "sm_90 has no instruction FADDX; did you mean FADD?"),
   ("sm_90", "FADD R0, R1", "FADD takes 3 operands, got 2"),
-  ("sm_90", "MOV R0,", "operand 2 is missing: nothing stands behind a comma"),
+  ("sm_90", "MOV R0,", "operand 2 is missing: nothing stands after a comma"),
   ("sm_90", "NOP ,", "operand 1 is missing"),
   ("sm_90", "MOV R0, 0x\u0663", "'\u0663' (U+0663) is not ASCII"),
   ("sm_90", "FADD.WIDE R0, R1, R2", "takes .FTZ, .RM|RP|RZ, .SAT, got .WIDE"),

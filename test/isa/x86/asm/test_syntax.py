@@ -60,7 +60,7 @@ def test_labels() -> None:
 
 @pytest.mark.parametrize("text,reason", [(".a:\nret\n.a:", "line 3: .a stands twice"),
                                          ("ret\nfoo", "line 2: no instruction is called foo"),
-                                         ("mov rax,", "line 1: operand 2 is missing: nothing stands behind a comma"),
+                                         ("mov rax,", "line 1: operand 2 is missing: nothing stands after a comma"),
                                          ("jmp .b", "no line is the label .b:")])
 def test_errors_of_functions(text: str, reason: str) -> None:
   with pytest.raises(ParseError) as caught: parse_function(text)

@@ -14,8 +14,8 @@ from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.execute.decoded import DecodedInstruction
 
-BETWEEN, BEHIND = 2, 4           # VALU instructions between the writes; between the later one and the reader
-KEPT = BETWEEN + BEHIND + 2      # VALU instructions for which a write can matter
+BETWEEN, AFTER = 2, 4           # VALU instructions between the writes; between the later one and the reader
+KEPT = BETWEEN + AFTER + 2      # VALU instructions for which a write can matter
 
 class KnownWrite(NamedTuple):
   """A register that VALU wrote. valu, execs: VALU instructions and writes of EXEC since."""
@@ -41,8 +41,8 @@ class ForwardingWatch:
   def check(self, step: DecodedInstruction, now: int) -> None:
     found = [(self.writes[register], register) for register in step.read_set & self.writes.keys()]
     for (first, before), one in found:
-      for (last, behind), other in found:
-        if before < behind and last - first <= BETWEEN + 1 and now - last <= BEHIND + 1:
+      for (last, second), other in found:
+        if before < second and last - first <= BETWEEN + 1 and now - last <= AFTER + 1:
           raise MissingHazard(f"v{one} and v{other} are read, and SALU wrote EXEC between the VALU instructions that "
                               f"wrote them; "
                               "put s_waitcnt_depctr va_vdst(0) (0x0fff) before this instruction")

@@ -92,16 +92,16 @@ class Writer:
     if operand.kind == "constant": return int(value) >> 32 * operand.part & 0xffffffff
     return DROPPED if value == regs.NULL and operand.name == "CARRY" else value + operand.part
 
-  def branch(self, uses: NamedOperands, behind: int) -> None:
-    """Write the end of a block: its possible successors. behind: address after it."""
-    target = behind + 4 * control.signed16(uses["simm16"])
+  def branch(self, uses: NamedOperands, following: int) -> None:
+    """Write the end of a block: its possible successors. following: address after it."""
+    target = following + 4 * control.signed16(uses["simm16"])
     if uses.name == "s_branch":
       self.block.link(target)
       return
     jump, register = CONDITIONS[uses.name]
     mask = (1 << 32) - 1 if register == SCC or self.lanes == 32 else -1
     at = self.records.jump(jump, 4 * register, mask)
-    self.records.choose(at, yes=self.block.link(target), no=self.block.link(behind))
+    self.records.choose(at, yes=self.block.link(target), no=self.block.link(following))
 
 # Branches that depend on a word of the state: the kind of jump, and the register
 CONDITIONS = {"s_cbranch_scc0": ("jump_zero", SCC), "s_cbranch_scc1": ("jump_set", SCC),
@@ -113,11 +113,11 @@ def stretches(steps: list[DecodedInstruction]) -> Iterator[tuple[int, int]]:
   most."""
   first = 0
   for i, step in enumerate(steps):
-    apart = step.inst.row.name in lanes.ONE_LANE or step.all_lanes
-    if apart and first < i:
+    alone = step.inst.row.name in lanes.ONE_LANE or step.all_lanes
+    if alone and first < i:
       yield first, i
       first = i
-    if apart or step.activates:
+    if alone or step.activates:
       yield first, i + 1
       first = i + 1
   if first < len(steps): yield first, len(steps)

@@ -218,7 +218,7 @@ class ControlFile(MappedFile):
     if file.prepared is not None: raise Refusal(Status.STATE_IN_USE, "the file has a mapping")
     if isinstance(item, MemoryItem):
       if request.offset % PAGE or request.offset + request.length > item.frames.size:
-        raise Refusal(Status.INVALID_LIMIT, "behind the memory's end")
+        raise Refusal(Status.INVALID_LIMIT, "beyond the memory's end")
     elif item.gpu is None or item.kind not in item.gpu.chip.usermode:
       raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} cannot be mapped")
     file.prepared = item, int(request.offset), int(request.length)

@@ -103,7 +103,7 @@ class Uvm:
     self.computer.control_file(request.rmCtrlFd)
     memory = self.computer.objects.find(request.hMemory, MemoryItem)
     if request.offset % PAGE or request.offset + request.length > memory.frames.size:
-      raise Refusal(Status.INVALID_ARGUMENT, "behind the memory's end")
+      raise Refusal(Status.INVALID_ARGUMENT, "beyond the memory's end")
     if memory.own and request.base % HUGE_PAGE:
       raise Refusal(Status.INVALID_ADDRESS, "memory in huge pages at an address between two of them")
     for attributes in request.perGpuAttributes[:request.gpuAttributesCount]:

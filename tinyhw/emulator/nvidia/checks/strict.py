@@ -47,7 +47,7 @@ class PipelineState:
     """
     least = shortest_stall(inst.row)
     if control.stall < least:
-      raise MissingHazard(f"a stall of {control.stall}: the next instruction may issue {least} cycles behind this one")
+      raise MissingHazard(f"a stall of {control.stall}: the next instruction may issue {least} cycles after this one")
     if control.wait: self.wait(control.wait)
     if inst.row.name == COUNTS: self.check_taken(inst.operands[inst.row.isa.index["board"]])
     if uses.view == WANTS and self.view:

@@ -47,9 +47,9 @@ class ThreadBlock:
     self.random = random.Random(seed)
     self.decoder = decoder or DecodedCode(launch.arch, lambda address, size: memory.load(address, size, INSTRUCTION))
     count = -(-launch.threads // LANES)
-    beside = is_asynchronous(launch, self.decoder)
+    asynchronous = is_asynchronous(launch, self.decoder)
     self.shared = SharedMemory(launch.shared_bytes, self.random,
-                               count) if beside else LocalMemory(launch.shared_bytes, self.random, WORDS)
+                               count) if asynchronous else LocalMemory(launch.shared_bytes, self.random, WORDS)
     self.warps = [Warp(launch, k, number, memory, self.shared, PipelineState(), AsynchronousCopies(),
                        Convergence(self.random),
                        self.random) for k in range(count)]

@@ -57,7 +57,7 @@ def k_major(matrix: Descriptor, rows: int) -> list[list[int]]:
   plain = matrix.line == PIECE
   if not plain and matrix.address % matrix.line + DEPTH > matrix.line:
     raise OutOfBounds(f"a product begins at byte {matrix.address % matrix.line} of a line of {matrix.line}: its "
-                      f"{DEPTH} bytes end behind it")
+                      f"{DEPTH} bytes end after it")
   step = matrix.leading if plain else PIECE
   return [[swizzled(matrix.address + r % LINES * matrix.line + r // LINES * matrix.stride + j * step, matrix.line)
            for j in range(DEPTH // PIECE)]

@@ -153,7 +153,7 @@ class SharedMemory(LocalMemory):
     if warps:
       raise DataRace(f"shared memory address {address:#x}: a product or tensor copy meets what warp {min(warps) - 1} "
                      f"has stored: that warp "
-                     "must execute FENCE.VIEW.ASYNC.S behind the store, and then meet who starts it")
+                     "must execute FENCE.VIEW.ASYNC.S after the store, and then meet who starts it")
 
   def touch(self, wave: int, address: int, size: int, kind: int, rivals: tuple[int, ...] | None = None) -> None:
     """Check bounds and races, and record the access. wave: a warp or another actor."""
@@ -183,7 +183,7 @@ class SharedMemory(LocalMemory):
     marks.latest = self.now[actor]
 
   def conflict(self, actor: int, address: int, kind: int, other: int, rival: int) -> str:
-    cure = self.words.apart if other in self.warps else \
+    cure = self.words.ordering if other in self.warps else \
       "wait until that is done (WARPGROUP.DEPBAR, SYNCS.PHASECHK), and let who did meet who has not"
     return (f"shared memory address {address:#x}: {WHAT[kind]} by {self.names[actor]}, and {self.names[other]} does "
             f"{DONE[rival]} there; {cure}")

@@ -97,14 +97,14 @@ class Writer:
     values = dict(zip(step.inst.row.isa.index, step.inst.operands))
     if values["pp"].index != regs.TRUE or values["pp_not"]: return False
     self.set_guard((regs.TRUE, False), index)
-    target, behind = pc + BYTES + values["t"], pc + BYTES
+    target, following = pc + BYTES + values["t"], pc + BYTES
     if step.guard == regs.TRUE:
       if step.inverted: return False
       self.block.link(target)
       return True
     at = self.records.branch(lanes_of(step.guard, step.inverted))
     self.block.stops[at] = Stop(step=index, first=index)
-    self.records.choose(at, yes=self.block.link(target), no=self.block.link(behind))
+    self.records.choose(at, yes=self.block.link(target), no=self.block.link(following))
     return True
 
 def lanes_of(guard: int, inverted: bool) -> Lanes:

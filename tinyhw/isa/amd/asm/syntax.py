@@ -169,10 +169,10 @@ def split(text: str, row: Inst) -> tuple[list[str], list[str]]:
     return [text.strip()] if text.strip() else [], []
   operands, words = split_operands(text), []
   if operands:
-    last, *behind = words_of(operands[-1])
-    if not specs or is_modifier(last): behind, operands[-1:] = [last, *behind], []
+    last, *rest = words_of(operands[-1])
+    if not specs or is_modifier(last): rest, operands[-1:] = [last, *rest], []
     else: operands[-1] = last
-    words = behind
+    words = rest
   return operands, words
 
 def words_of(text: str) -> list[str]:

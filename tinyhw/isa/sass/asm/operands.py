@@ -161,7 +161,7 @@ def parse_part(form: Form, part: TokenPart, text: str, values: dict[str, Any], p
   take_suffixes(form, part, words, values, text)
   if part.following:
     if index != following(values[part.name]).index:
-      raise ParseError(f"the register behind {values[part.name]} is expected, got {text}")
+      raise ParseError(f"the register after {values[part.name]} is expected, got {text}")
     return reuse
   values[part.name] = register(form, spec, index, values)
   return reuse
@@ -203,9 +203,9 @@ def take_signs(part: TokenPart, text: str, values: dict[str, Any]) -> str:
   if not part.absolute: return text
   values[part.absolute] = int(text.startswith("|"))
   if not text.startswith("|"): return text
-  inside, bar, behind = text[1:].partition("|")
-  if not bar: raise ParseError(f"| is expected behind {text}")
-  return inside + behind
+  inside, bar, after = text[1:].partition("|")
+  if not bar: raise ParseError(f"| is expected after {text}")
+  return inside + after
 
 def take_suffixes(form: Form, part: TokenPart, words: list[str], values: dict[str, Any], text: str) -> None:
   """Read the suffixes of a register."""

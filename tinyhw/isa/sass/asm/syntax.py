@@ -80,12 +80,12 @@ def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
   control, text = parse_prefix(ascii_only(text.strip()))
   guard, inverted = None, 0
   if text[:1] == "@":
-    word, *text_behind = text.split(None, 1)
+    word, *guarded = text.split(None, 1)
     inverted = int(word[1:2] == "!")
     if word[1 + inverted:] not in GUARDS:
       raise ParseError(f"a guard is @P0 to @P6, @PT, @UP0 to @UP6 or @UPT, or with !, as in @!P0; got {word}")
     kind, index = regs.NAMES[word[1 + inverted:]]
-    guard, text = regs.reg(regs.KINDS[kind][1], index), "".join(text_behind)
+    guard, text = regs.reg(regs.KINDS[kind][1], index), "".join(guarded)
   mnemonic, _, rest = text.partition(" ")
   if not mnemonic: raise ParseError("an instruction is expected")
   rows = table(arch)

@@ -22,7 +22,7 @@ xor32          d=v1 a:x1 b:x1
   LOP3.LUT d, a, b, RZ, 0x3c, !PT
 or_three       d=v1 a:v1 b:x1 c:x1
   LOP3.LUT d, a, b, c, 0xfe, !PT
-beside         d=v1 a:v1 b:v1
+pack_halves    d=v1 a:v1 b:v1
   PRMT d, a, 0x7610, b
 choose_bits    d=v1 m:v1 a:x1 b:v1
   LOP3.LUT d, m, a, b, 0xca, !PT

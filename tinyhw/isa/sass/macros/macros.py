@@ -31,7 +31,7 @@ from tinyhw.isa.sass.table.form import Form, Generation, Spec
 from tinyhw.machine.ir.inst import Access, Effect, Function, Inst, MInst, Operand, Reg, RegClass, concrete
 from tinyhw.machine.ir.target import Target
 from tinyhw.machine.notation.lazy import Lazy
-from tinyhw.machine.select.macros import BEHIND, MACRO, Macro, expand, parse_macros
+from tinyhw.machine.select.macros import AFTER, MACRO, Macro, expand, parse_macros
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 
@@ -39,7 +39,7 @@ TEXTS = (integer.TEXT, floats.TEXT, memory.text())
 CLASSES: dict[str, RegClass] = {"x1": regs.R[1], "x2": regs.R[2], "p": regs.P,
                                 **{f"v{n}": cls for n, cls in regs.R.items()}}
 NAME = re.compile(r"(?<![\w.\]])(?P<name>[a-z][a-z0-9]*)(?:\.(?P<part>lo|hi|[0-3](?!\d)|r\d+))?(?![\w\[])")
-APART = 8                       # the least distance between the registers that stand for operands
+SLOT_UNITS = 8                       # the least distance between the registers that stand for operands
 # these stand for constants: small multiples of 4, so that every field has room for them
 NUMBERS = range(0x14, 0x40, 4)
 NOTHING = frozenset({regs.RZ, regs.PT})  # they discard writes
@@ -154,7 +154,7 @@ def piece(arch: str, names: dict[str, int], line: str, kinds: Kinds) -> MacroIns
   share one parse.
   """
   if line.startswith(UNLESS):
-    return MacroInstruction(JUMP_IF, (BEHIND, regs.PT, 1), ((1, OperandSlot(names[line.removeprefix(UNLESS)])),))
+    return MacroInstruction(JUMP_IF, (AFTER, regs.PT, 1), ((1, OperandSlot(names[line.removeprefix(UNLESS)])),))
   words = NAME.split(line)  # the text between names, a name, its part, and so on
   found = [(names[name], PARTS[part]) for name, part in zip(words[1::3], words[2::3])]
   first: dict[int, int] = {}
@@ -194,7 +194,7 @@ def guarded(row: Inst) -> Inst:
 
 def starts_of(kinds: Kinds) -> tuple[int, ...]:
   """Return the first stand-in register of each operand, and the first register after all of them."""
-  sizes = [APART if kind is None else -(-kind.cls.units // APART) * APART for kind in kinds]
+  sizes = [SLOT_UNITS if kind is None else -(-kind.cls.units // SLOT_UNITS) * SLOT_UNITS for kind in kinds]
   return (0, *itertools.accumulate(sizes))
 
 def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: list[int],

@@ -50,8 +50,8 @@ class Packed(Vectors):
   def finders(self) -> dict[DType, PairFinder]:
     """Map each type to the finder of its packed operations."""
     choices = CHOICES if self.generation.has("9+") else frozenset()
-    return {dtypes.float16: PairFinder(dtypes.float16, SUMS | PRODUCTS | CHOICES, self.beside),
-            dtypes.bfloat16: PairFinder(dtypes.bfloat16, SUMS | choices, self.beside)}
+    return {dtypes.float16: PairFinder(dtypes.float16, SUMS | PRODUCTS | CHOICES, self.adjacent),
+            dtypes.bfloat16: PairFinder(dtypes.bfloat16, SUMS | choices, self.adjacent)}
 
   def rounded_word(self, dtype: DType, low: UOp, high: UOp) -> Reg:
     found = self.finders[dtype].rounded(low, high)
@@ -119,7 +119,7 @@ class Packed(Vectors):
              for s in (yes, no)]
     low, high = (self.once(regs.R[1], *self.choice_of(self.value(truth), *words))
                  for truth in (condition.low, condition.high))
-    return low if low is high else self.op(regs.R[1], "beside", low, high)
+    return low if low is high else self.op(regs.R[1], "pack_halves", low, high)
 
   # ***** operands *****
 
@@ -141,12 +141,13 @@ class Packed(Vectors):
     if is_constant(found): return None, constant_text(found)
     if found.signs[0] is not found.signs[1]: return self.both(found, dtype), "?"
     sign = "-" * found.signs[0]
-    if not self.beside(found.low, found.high): return self.both(found._replace(signs=(False, False)), dtype), f"{sign}?"
+    if not self.adjacent(found.low, found.high):
+      return self.both(found._replace(signs=(False, False)), dtype), f"{sign}?"
     (group, first), (_, second) = self.half_place(found.low), self.half_place(found.high)
     return self.part(regs.R[1], group, first // 2), sign + {(0, 1): "?", (0, 0): "?.H0_H0",
                                                             (1, 1): "?.H1_H1"}[first % 2, second % 2]
 
-  def beside(self, low: UOp, high: UOp) -> bool:
+  def adjacent(self, low: UOp, high: UOp) -> bool:
     """Return whether two numbers are halves of a word that an instruction takes: both halves, or one half twice."""
     if low.op is Ops.CONST or high.op is Ops.CONST: return low is high
     (group, first), (other, second) = self.half_place(low), self.half_place(high)

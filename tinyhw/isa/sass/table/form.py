@@ -165,8 +165,8 @@ def bracketed(text: str) -> tuple[list[tuple[str, str]], str]:
   found: list[tuple[str, str]] = []
   rest = ""
   while "[" in text:
-    before, _, behind = text.partition("[")
-    inside, closing, left = behind.partition("]")
+    before, _, after = text.partition("[")
+    inside, closing, left = after.partition("]")
     if not closing: break
     prefix = before[len(before.rstrip(SMALL)):]
     found.append((prefix, inside))
