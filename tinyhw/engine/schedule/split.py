@@ -169,9 +169,9 @@ def in_two_steps(u: UOp, parts: tuple[int, int]) -> UOp:
     count = next((p for p in pieces if p > 1 and n % p == 0), 0)
     if not count: continue
     shifted = tuple(a + (a > axis) for a in u.arg[1] if a != axis)
-    parts = UOp(Ops.RESHAPE, u.dtype, (u.src[0],) + to_indices(shape[:axis] + (count, n // count) + shape[axis + 1:]))
+    cut = UOp(Ops.RESHAPE, u.dtype, (u.src[0],) + to_indices(shape[:axis] + (count, n // count) + shape[axis + 1:]))
     partial = UOp(Ops.CONTIGUOUS, u.dtype,
-                  (UOp(Ops.REDUCE_AXIS, u.dtype, (parts,), (u.arg[0], tuple(sorted(shifted + (axis + 1,))))),))
+                  (UOp(Ops.REDUCE_AXIS, u.dtype, (cut,), (u.arg[0], tuple(sorted(shifted + (axis + 1,))))),))
     whole = UOp(Ops.REDUCE_AXIS, u.dtype, (partial,), (u.arg[0], (axis,)))
     return UOp(Ops.RESHAPE, u.dtype, (whole,) + to_indices(u.shape))
   return u
