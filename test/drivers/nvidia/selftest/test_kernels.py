@@ -1,5 +1,7 @@
 """The kernels of the self-test in NVIDIA assembly. If card or driver make a mistake, each step fails with an
 explanation."""
+import struct
+
 import pytest
 from gpu.selftest import (
   Mistakes, Patch, Tried, altered, each_step, endless, explained, no_waits, nothing_copied, silent)
@@ -10,7 +12,6 @@ from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.selftest import kernels as selftest_kernels
 from tinyhw.emulator.nvidia.semantics.approximate import FUNCTIONS
-from tinyhw.emulator.nvidia.semantics.numbers import doubles_of, longs_of_doubles
 
 def little_shared_memory(patch: Patch) -> None:
   kept = launch.describe
@@ -49,9 +50,12 @@ def test_a_step_that_fails_is_explained(name: str, tester: Tried, monkeypatch: P
 
 def test_each_step_has_a_mistake() -> None: assert list(MISTAKES) == each_step()
 
+def double_of(bits: int) -> float: return float(struct.unpack("<d", bits.to_bytes(8, "little"))[0])
+def bits_of(x: float) -> int: return int.from_bytes(struct.pack("<d", x), "little")
+
 def test_the_bounds_are_those_of_the_emulator() -> None:
   """The emulator's results for a float64 have the largest error that the step allows."""
-  worst = max(abs(doubles_of([FUNCTIONS["RCP64H"](longs_of_doubles([x])[0] >> 32) << 32])[0] * x - 1)
+  worst = max(abs(double_of(FUNCTIONS["RCP64H"](bits_of(x) >> 32) << 32) * x - 1)
               for x in (1 + i / 997 for i in range(997)))
   assert selftest_kernels.UPPER / 4 < worst <= selftest_kernels.UPPER
 
