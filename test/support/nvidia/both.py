@@ -39,6 +39,8 @@ def fill(block: ThreadBlock, seed: int, hidden: Sequence[int] = ()) -> None:
       warp.predicates[index], warp.known["P",
                                          index] = source.choice((source.getrandbits(32), 0, 0xffffffff)), 0xffffffff
     for index in range(8): warp.uniform[index], warp.known["UR", index] = source.choice(NUMBERS), 0xffffffff
+    for index in range(7):
+      warp.uniform_predicates[index], warp.known["UP", index] = source.choice((0, 0xffffffff)), 0xffffffff
 
 Outcome = tuple[ThreadBlock, bytearray, str]
 
@@ -80,6 +82,7 @@ def assert_same_warp(one: Warp, other: Warp, what: str) -> None:
                                                                 [hex(a ^ b)
                                                                  for a, b in zip(one.predicates, other.predicates)])
   assert one.uniform.tolist() == other.uniform.tolist(), what
+  assert list(one.uniform_predicates) == list(other.uniform_predicates), what
   assert one.known.masks.tolist() == other.known.masks.tolist(), what
   for index in range(REGISTERS):
     high = index + 1 if index + 1 < REGISTERS else index

@@ -156,6 +156,7 @@ class Lanes(Expressions):
 
   def numbers(self, values: list[int]) -> UOp:
     """Return a vector of different constants."""
+    if self.width == 1: return UOp.const(dtypes.uint32, values[0])
     return UOp(Ops.VECTORIZE, self.vector(dtypes.uint32), tuple(UOp.const(dtypes.uint32, v) for v in values))
 
   def word_constant(self, name: str, part: int) -> UOp:
