@@ -54,7 +54,7 @@ def test_hasty_code_has_the_same_errors() -> None:
   errors = set()
   for seed in range(40):
     source = random.Random(seed)
-    lines = list(decode_all(scheduled(random_lines(source, 30)), "sm_90"))
+    lines = list(decode_all(scheduled(random_lines(source, 30, seed % 4 == 0)), "sm_90"))
     at = source.randrange(len(ADDRESSES), len(lines))
     control = lines[at][2]
     worse = source.choice((Control(1, True, control.write, control.read, control.wait),
