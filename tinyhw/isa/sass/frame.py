@@ -1,9 +1,9 @@
 """The stack frame of a lane: spills and reloads, and the register that addresses them.
 
-A word of constant bank 0 (autogen/nvidia/bank.py) holds the end of the memory of a lane, as in code of the vendor's
-compiler. The launch sets its size. Slots lie below the end: slot 0 ends there. One register, after the allocated ones,
-holds the word from the start of the kernel on. A reload of a predicate goes through that register. Kernels without
-spills have no frame register.
+A word of constant bank 0 (autogen/nvidia/bank.py) holds the end of the private memory of a lane, as in code of the
+vendor's compiler, which calls it local memory. The launch sets its size. Slots lie below the end: slot 0 ends there.
+One register, after the allocated ones, holds the word from the start of the kernel on. A reload of a predicate goes
+through that register. Kernels without spills have no frame register.
 """
 from __future__ import annotations
 
