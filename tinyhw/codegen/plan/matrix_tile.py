@@ -10,7 +10,7 @@ where a shape does not divide the sizes. Fewer waves than the card runs at once 
 hundred candidates.
 
 A unit that reads its operands from shared memory (`Matrix.shared_operands`) overlaps all this work. The slowest of
-three resources counts then: the products, shared memory, and the caches between it and memory. Each is counted for the
+four resources counts then: products, shared memory, the caches, and accesses for narrow pieces. Each is counted for the
 whole workgroup by the rates in `Capabilities`.
 """
 from __future__ import annotations

@@ -17,7 +17,7 @@ class Code:
   - lanes: of a workgroup; 1 on a CPU.
   - wave: lanes that execute one instruction, if the hardware lets the code choose, else 0.
   - private_bytes: memory of each lane, for its spills.
-  - descriptors: the number of a buffer, and bytes that a unit of the card reads (docs/design/codegen.md). The first
+  - descriptors: the number of a buffer, and bytes that a unit of the card reads (docs/design/program.md). The first
     eight bytes are an offset, to which the buffer's address is added. A launch stores all descriptors contiguously.
     Their address is one more argument, the last.
 
