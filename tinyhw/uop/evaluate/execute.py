@@ -10,7 +10,8 @@ that was never written raises VerifyError.
 """
 from __future__ import annotations
 from typing import Any
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
 from tinyhw.arithmetic import Function, Scalar, cast, elements, from_bytes, operation, round_to, to_bytes
 from tinyhw.dtype import DType
@@ -133,13 +134,21 @@ def _bitcast_lanes(source: DType, target: DType) -> Function:
 
 # ***** kernels *****
 
-Step = tuple[Callable[..., Any], tuple[int, ...], int]  # function, indices of its sources' values, index of its result
+# a function, what picks its sources' values from all values, and the index of its result
+Step = tuple[Callable[..., Any], Callable[[list[Any]], Sequence[Any]], int]
+
+def picker(indices: Sequence[int]) -> Callable[[list[Any]], Sequence[Any]]:
+  """A function that picks values by their indices."""
+  if len(indices) > 1: return itemgetter(*indices)
+  return itemgetter(slice(indices[0], indices[0] + 1)) if indices else itemgetter(slice(0))
 
 class _Scope:
-  """Loops around a STORE, REDUCE or STAGE, and the steps in each: steps[k] is in the body of the first k loops."""
+  """Loops around a STORE, REDUCE or STAGE, and the steps in each: steps[k] is in the body of the first k loops.
+  counters: for each loop the indices of its counter's value and of its size."""
   def __init__(self, loops: tuple[UOp, ...], parent: _Scope | None):
     self.loops, self.parent = loops, parent
     self.steps: list[list[Step]] = [[] for _ in range(len(loops) + 1)]
+    self.counters: list[tuple[int, int]] = []
     self.known: set[UOp] = set()
 
   def home(self, u: UOp) -> tuple[_Scope, int]:
@@ -177,25 +186,26 @@ class _Kernel:
         if u in home.known: continue
         home.known.add(u)
         rule = _NESTED.get(u.op)
-        if rule is not None: home.steps[level].append((rule(self, u, home), (), self.place(home, u)))
+        if rule is not None: home.steps[level].append((rule(self, u, home), picker(()), self.place(home, u)))
         elif u.op is not Ops.RANGE: home.steps[level].append(self._step(u, home))
 
   def _step(self, u: UOp, scope: _Scope) -> Step:
     at = self.place(scope, u)
-    if u.op is Ops.AFTER: return lambda memory, *stores: memory, tuple([self.place(scope, s) for s in u.src]), at
-    if u.op not in (Ops.PARAM, Ops.DEFINE_LOCAL, Ops.DEFINE_VAR, Ops.BIND):
-      return value_function(u), tuple([self.place(scope, s) for s in u.src]), at
+    sources = picker([self.place(scope, s) for s in u.src])
+    if u.op is Ops.AFTER: return lambda memory, *stores: memory, sources, at
+    if u.op not in (Ops.PARAM, Ops.DEFINE_LOCAL, Ops.DEFINE_VAR, Ops.BIND): return value_function(u), sources, at
     value: Any
     if u.op is Ops.PARAM: value = parameter(u, self.buffers)
     elif u.op is Ops.DEFINE_LOCAL: value = CheckedArray(f"shared array {u.arg[0]}", [None] * u.arg[1], u.arg[1])
     else: value = variable(u, self.variables)
-    return lambda: value, (), at
+    return lambda: value, picker(()), at
 
   def inner(self, values: tuple[UOp, ...], ranges: tuple[UOp, ...], parent: _Scope) -> tuple[_Scope, list[int]]:
     """Create a scope with ranges as loops around values. Return it and the indices of the values."""
     scope = _Scope(ranges, parent)
     self.build(tuple([r.src[0] for r in ranges]), parent)
     self.build(values, scope)
+    scope.counters = [(self.place(scope, r), self.place(scope, r.src[0])) for r in ranges]
     return scope, [self.place(scope, v) for v in values]
 
   def store(self, u: UOp, parent: _Scope) -> Function:
@@ -251,13 +261,16 @@ class _Kernel:
   def run(self, scope: _Scope, level: int, body: Callable[[], None]) -> None:
     """Run the steps of scope inside of its first `level` loops, then the remaining loops around body."""
     values = self.values
-    for f, sources, at in scope.steps[level]: values[at] = f(*[values[i] for i in sources])
+    for f, sources, at in scope.steps[level]: values[at] = f(*sources(values))
     if level == len(scope.loops): return body()
-    r = scope.loops[level]
-    at = self.place(scope, r)
-    for i in range(values[self.place(scope, r.src[0])]):
-      values[at] = i
-      self.run(scope, level + 1, body)
+    counter, size = scope.counters[level]
+    if level + 1 < len(scope.loops):
+      for values[counter] in range(values[size]): self.run(scope, level + 1, body)
+      return
+    steps = scope.steps[level + 1]
+    for values[counter] in range(values[size]):    # the innermost loop
+      for f, sources, at in steps: values[at] = f(*sources(values))
+      body()
 
 _NESTED: dict[Ops, Callable[[_Kernel, UOp, _Scope], Function]] = {Ops.STORE: _Kernel.store, Ops.STAGE: _Kernel.stage,
                                                                   Ops.REDUCE: _Kernel.reduce,
@@ -296,10 +309,16 @@ def run_kernel(u: UOp, buffers: Mapping[Any, Any], variables: Mapping[str, int])
 # ***** Programs *****
 
 class _Block:
-  """Steps in order. A step's function is None for a nested block (a loop or a condition): see `bracket`."""
+  """Steps in order. A step's function is None for a nested block (a loop or a condition): see `bracket`. plain: each
+  step is a function of one lane."""
   def __init__(self, bracket: UOp | None = None):
     self.bracket = bracket
     self.steps: list[tuple[Callable[..., Any] | Shared | None, Any, int]] = []
+    self.plain = True
+
+  def add(self, f: Callable[..., Any] | Shared | None, sources: Any, at: int) -> None:
+    self.steps.append((f, sources, at))
+    if f is None or f is _barrier or isinstance(f, Shared): self.plain = False
 
 class _Program:
   """A Program as nested blocks."""
@@ -312,40 +331,40 @@ class _Program:
     for u in program.uops:
       if u.op in (Ops.RANGE, Ops.IF):
         block = _Block(u)
-        stack[-1].steps.append((None, block, self.place(u)))
+        stack[-1].add(None, block, self.place(u))
         stack.append(block)
       elif u.op in (Ops.END, Ops.ENDIF):
         if stack[-1].bracket is not u.src[0]:
           raise VerifyError(f"{program.name}: {u!r} closes what is not open innermost")
         stack.pop()
-      else: stack[-1].steps.append(self._step(u))
+      else: stack[-1].add(*self._step(u))
     if len(stack) != 1: raise VerifyError(f"{program.name}: {stack[-1].bracket!r} is never closed")
 
   def place(self, u: UOp) -> int: return self.places.setdefault(u, len(self.places))
 
-  def _step(self, u: UOp) -> tuple[Callable[..., Any] | Shared, tuple[int, ...], int]:
+  def _step(self, u: UOp) -> tuple[Callable[..., Any] | Shared, Any, int]:
     op = u.op
-    if op is Ops.BARRIER: return _barrier, (), self.place(u)
+    nothing = picker(())
+    if op is Ops.BARRIER: return _barrier, nothing, self.place(u)
     missing = [s for s in u.src if s not in self.places]
     if missing: raise VerifyError(f"{u!r} stands before its source {missing[0]!r}")
     if op is Ops.PARAM:
       memory = parameter(u, self.buffers)
-      return lambda: memory, (), self.place(u)
+      return lambda: memory, nothing, self.place(u)
     if op is Ops.DEFINE_VAR:
       value = variable(u, self.variables)
-      return lambda: value, (), self.place(u)
+      return lambda: value, nothing, self.place(u)
     if op is Ops.DEFINE_LOCAL:
       name, size = f"shared array {u.arg[0]}", u.arg[1]
-      return lambda: CheckedArray(name, [None] * size, size), (), self.place(u)
-    if op is Ops.ACC: return lambda x: x, (self.place(u.src[0]),), self.place(u)
+      return lambda: CheckedArray(name, [None] * size, size), nothing, self.place(u)
+    if op is Ops.ACC: return lambda x: x, picker([self.place(u.src[0])]), self.place(u)
     if op is Ops.ASSIGN_ACC:  # the result of this goes to the index of the ACC
       self.places[u] = self.place(u.src[0])
-      return lambda x: x, (self.place(u.src[1]),), self.place(u.src[0])
+      return lambda x: x, picker([self.place(u.src[1])]), self.place(u.src[0])
     together = (op is Ops.MMA and u.arg.lanes > 1 or op in (Ops.FRAGMENT, Ops.EXCHANGE) or op is Ops.ASYNC_COPY
                 and u.src[1].op is Ops.TENSOR_BOX)
     if together: return Shared(u), tuple([self.place(s) for s in u.src]), self.place(u)
-    function = value_function(u)
-    return function, tuple([self.place(s) for s in u.src]), self.place(u)
+    return value_function(u), picker([self.place(s) for s in u.src]), self.place(u)
 
   def run(self, block: _Block, values: list[Any]) -> Iterator[Shared | None]:
     """Execute a block. Yield None at every BARRIER, and a Shared at each operation that needs other lanes."""
@@ -353,7 +372,7 @@ class _Program:
       if f is None: yield from self._bracket(sources, values, at)
       elif f is _barrier: yield None
       elif isinstance(f, Shared): yield Shared(f.u, values, sources, at)
-      else: values[at] = f(*[values[i] for i in sources])
+      else: values[at] = f(*sources(values))
 
   def _bracket(self, block: _Block, values: list[Any], at: int) -> Iterator[Shared | None]:
     u = block.bracket
@@ -367,9 +386,11 @@ class _Program:
     if kind is AxisType.LOCAL:
       yield from self._workgroup(block, values, at, points)
       return
-    for i in points:
-      values[at] = i
-      yield from self.run(block, values)
+    if block.plain:
+      for values[at] in points:
+        for f, sources, result in block.steps: values[result] = f(*sources(values))
+      return
+    for values[at] in points: yield from self.run(block, values)
 
   def _workgroup(self, block: _Block, values: list[Any], at: int, points: range) -> Iterator[Shared | None]:
     """Run each lane on its own copy of the values. All lanes run to the next BARRIER in turn.
