@@ -298,8 +298,8 @@ NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL de
                        "anything")
 
 # how it is checked and seen
-SPEC = ContextVar("SPEC", 0, "1: verify each node of graphs and kernels after each pass; 2: also shapes, closed "
-                  "ranges, and that every index is in bounds")
+SPEC = ContextVar("SPEC", 0, "1: verify each node of kernels, after passes too, and of Programs; 2: also shapes, "
+                  "closed ranges, and that every index is in bounds")
 CHECK = ContextVar("CHECK", 0, "1: re-run allocated machine code symbolically and compare")
 DUMP = ContextVar("DUMP", "", "pass:kernel: print that kernel after that pass, e.g. allocate:r_64_64")
 TRACEMETA = ContextVar("TRACEMETA", 1, "0: do not remember which source line made an operation")

@@ -309,16 +309,17 @@ def run_kernel(u: UOp, buffers: Mapping[Any, Any], variables: Mapping[str, int])
 # ***** Programs *****
 
 class _Block:
-  """Steps in order. A step's function is None for a nested block (a loop or a condition): see `bracket`. plain: each
-  step is a function of one lane."""
+  """Steps in order. A step's function is None for a nested block (a loop or a condition): see `bracket`.
+  functions: the same steps, if each is a function of one lane."""
   def __init__(self, bracket: UOp | None = None):
     self.bracket = bracket
     self.steps: list[tuple[Callable[..., Any] | Shared | None, Any, int]] = []
-    self.plain = True
+    self.functions: list[Step] | None = []
 
   def add(self, f: Callable[..., Any] | Shared | None, sources: Any, at: int) -> None:
     self.steps.append((f, sources, at))
-    if f is None or f is _barrier or isinstance(f, Shared): self.plain = False
+    if f is None or f is _barrier or isinstance(f, Shared): self.functions = None
+    elif self.functions is not None: self.functions.append((f, sources, at))
 
 class _Program:
   """A Program as nested blocks."""
@@ -386,9 +387,9 @@ class _Program:
     if kind is AxisType.LOCAL:
       yield from self._workgroup(block, values, at, points)
       return
-    if block.plain:
+    if block.functions is not None:
       for values[at] in points:
-        for f, sources, result in block.steps: values[result] = f(*sources(values))
+        for f, sources, result in block.functions: values[result] = f(*sources(values))
       return
     for values[at] in points: yield from self.run(block, values)
 
