@@ -11,7 +11,7 @@ from test.isa.sass.machine import ARCHS, check, execute
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.nvidia.semantics import approximate
-from tinyhw.emulator.nvidia.semantics.numbers import float_of
+from tinyhw.emulator.python.floats import float32_of
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.macros.macros import macros_of, signed
 from tinyhw.isa.sass.select.recipes import RECIPES
@@ -22,7 +22,7 @@ from tinyhw.uop.ops import UOp
 OPS = (Ops.SQRT, Ops.RECIPROCAL, Ops.FDIV)
 MANTISSAS = (0, 1, 2, 0x123456, 0x3504f2, 0x3504f3, 0x400000, 0x5a5a5a, 0x7ffffe, 0x7fffff)
 EXPONENTS = (0, 1, 2, 24, 62, 63, 66, 67, 68, 126, 127, 128, 186, 187, 188, 252, 253, 254, 255)
-NUMBERS = [float_of(sign << 31 | exponent << 23 | mantissa) for sign in range(2) for exponent in EXPONENTS
+NUMBERS = [float32_of(sign << 31 | exponent << 23 | mantissa) for sign in range(2) for exponent in EXPONENTS
            for mantissa in MANTISSAS]
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -46,7 +46,7 @@ def operands(op: Ops) -> list[list[float]]:
   """Return all pairs of the more unusual numbers, or all numbers."""
   if op is not Ops.FDIV: return [NUMBERS]
   few = [x for sign in range(2) for exponent in (0, 67, 127, 187, 254, 255)
-         for x in (float_of(sign << 31 | exponent << 23 | mantissa) for mantissa in (0, 0x7fffff))]
+         for x in (float32_of(sign << 31 | exponent << 23 | mantissa) for mantissa in (0, 0x7fffff))]
   return [list(column) for column in zip(*itertools.product(few, few))]
 
 @pytest.mark.parametrize("chance", (0, 1))
