@@ -130,6 +130,7 @@ def test_tolist() -> None:
     assert DEV.tolist() == ["debug", "errors"]
   with Context(DEV="DEBUG,BEAM"): assert DEV.tolist(config) == [DEBUG, BEAM]
 
+@pytest.mark.slow
 def test_every_variable_is_declared_and_documented() -> None:
   assert all(doc for _, _, _, doc in config.documentation())
   for path in [p for root in ("tinyhw", "drivers") for p in (ROOT / root).rglob("*.py")]:

@@ -367,6 +367,7 @@ def test_buffers_outlive_their_device(fake: types.ModuleType) -> None:
     assert view.cast("f").tolist() == [1, 2] and kept.as_memoryview().cast("f").tolist() == [1, 2]
     Device.close("CPU:3")
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_locks_are_new_in_a_child() -> None:
   device = Device["PYTHON"]

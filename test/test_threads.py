@@ -186,6 +186,7 @@ def test_two_threads_may_leave_training_mode_in_any_order() -> None:
 
 # ***** the campaign, a little of it *****
 
+@pytest.mark.slow
 def test_cold_processes_with_six_threads() -> None:
   campaign("--only", "cold", "--processes", "3", "--seed", str(SEED))
 

@@ -35,6 +35,7 @@ def test_frames_of_tinyhw_are_skipped(filename: str) -> None:
 def test_other_frames_are_the_users(filename: str) -> None:
   assert from_inside(filename) == (filename, 1, "inner")
 
+@pytest.mark.slow
 def test_origin_lives_as_long_as_its_node() -> None:
   gc.collect()
   before = len(trace._origins)

@@ -35,6 +35,7 @@ KERNELS = {
 def test_program_computes_what_the_kernel_computes(name: str, target: str) -> None:
   check(KERNELS[name], ALL_TARGETS[target], passes=True)
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 1 << 30))
 def test_random_kernels(seed: int) -> None:

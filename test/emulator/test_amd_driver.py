@@ -107,6 +107,7 @@ def test_kernels_that_need_each_other(opened: Opener, card: str, seed: int) -> N
   device.submit([Launch(program, [a, b, c], (), GROUPS), Launch(program, [c, b, a], (), GROUPS)])
   assert it.read(0) == [x + 2 * y for x, y in zip(*it.values[:2])]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", ["gfx1100", "gfx1200"])
 def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: str,
                                                          monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,6 +128,7 @@ def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: s
     assert it.read(4) == [2 * (x + y) for x, y in zip(*it.values[:2])]
     assert max(most) == 2, "the second one starts while the first one runs, the third one when both are done"
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("card", CARDS)
 def test_random_work_is_done_as_if_in_order(opened: Opener, card: str, seed: int) -> None:
@@ -153,6 +155,7 @@ def test_without_strict_checks_the_results_are_the_same(monkeypatch: pytest.Monk
     results.append(it.read(2))
   assert results[0] == results[1] == [x + y for x, y in zip(*it.values[:2])] and computers[1].coherence is None
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", CARDS)
 def test_recordings_replay_and_are_patched(opened: Opener, card: str) -> None:
   _, device = opened(card)
@@ -190,6 +193,7 @@ def outside(arch: str, far: int) -> Kernel:
   k("global_store_b32", k.v(1), k.v(1), k.s(4, 2))
   return k("s_endpgm")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", CARDS)
 def test_a_store_beyond_all_buffers_names_kernel_and_address(opened: Opener, card: str) -> None:
   _, device = opened(card)
@@ -216,6 +220,7 @@ def test_what_strict_checks_find_names_kernel_and_instruction(opened: Opener, ca
   with pytest.raises(DeviceError, match="is lost since it met an error"):
     device.submit([Launch(program, it.buffers, (), 1)])
 
+@pytest.mark.slow
 def test_a_kernel_without_end_meets_the_deadline(opened: Opener) -> None:
   computer, device = opened("gfx1100")
   k = Kernel("gfx1100")
@@ -312,10 +317,12 @@ def work(card: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> bool:
   monkeypatch.setattr(files, "COMPUTER", GpuHost(card, [card], seed))
   return works(amd.open(0, lambda name: None), random.Random(seed))  # type: ignore[arg-type]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", CARDS)
 def test_the_driver_as_it_is(card: str, monkeypatch: pytest.MonkeyPatch) -> None:
   assert work(card, 0, monkeypatch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_in_the_driver_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
   """Real hardware forgives each of them most of the time."""

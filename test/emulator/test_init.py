@@ -49,6 +49,7 @@ def test_nothing_of_it_is_loaded_without_emulate() -> None:
   found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment)
   assert found.stdout.strip() == "False"
 
+@pytest.mark.slow
 def test_seed_and_strictness_are_those_of_the_environment() -> None:
   program = """from tinyhw.drivers.linux.files import machine
 box = machine()

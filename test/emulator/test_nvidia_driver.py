@@ -171,6 +171,7 @@ def work(card: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> bool:
   try: return works(nvidia.open(0, lambda name: None), random.Random(seed))  # type: ignore[arg-type]
   finally: rm.forget(computer)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", CARDS)
 def test_the_driver_as_it_is(card: str, monkeypatch: pytest.MonkeyPatch) -> None: assert work(card, 0, monkeypatch)
 

@@ -60,6 +60,7 @@ def test_opening(card: str, monkeypatch: pytest.MonkeyPatch) -> None:
   assert {"open", "mmap", "RegisterFd", "RmAlloc", "GetClassList", "GroupSchedule", "UvmRegisterGpu",
           "UvmRegisterChannel"} <= names
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", ("sm_80", "sm_90"))
 def test_in_mid_run(card: str, monkeypatch: pytest.MonkeyPatch) -> None:
   with Context(EMULATE=""): names = running_fails(NV, card, monkeypatch, 1 if card == "sm_90" else cases(3, 1))

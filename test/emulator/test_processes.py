@@ -74,6 +74,7 @@ def still(user: User) -> Iterator[None]:
 
 # **** both at once ****
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(2))
 def test_kernels_of_two_processes_run_at_once(users: Users, kind: str, seed: int) -> None:
@@ -92,6 +93,7 @@ def test_kernels_of_two_processes_run_at_once(users: Users, kind: str, seed: int
       it.write(it.buffers[0], it.values[0])
   assert met, "the one waited for the other"
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_tensors_of_two_processes(users: Users, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
   """The engine's kernels: all are started before the first result is read."""
@@ -108,6 +110,7 @@ def test_tensors_of_two_processes(users: Users, kind: str, monkeypatch: pytest.M
       assert result.tolist() == [[sum(x * y for x, y in zip(p, q)) - sum(q) for q in rows[i]] for p in rows[i]]
   assert met
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ("gfx1200", *KINDS[1:]))
 def test_the_rings_of_two_processes_fill_and_wrap(users: Users, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
   """Small rings, and more submissions of both, in turn, than they hold. A user without room waits, and the other goes
@@ -137,6 +140,7 @@ def _waits_for_room(ring: Any, scheduler: Any, moves: Callable[..., None], numbe
 
 # **** scarce resources ****
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("killed", (False, True), ids=["gives it back", "is killed"])
 def test_memory_that_the_other_holds(users: Users, kind: str, killed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,6 +198,7 @@ def test_channels_that_the_other_has(users: Users, monkeypatch: pytest.MonkeyPat
 
 # **** one of them fails ****
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("killed", (False, True), ids=["meets its deadline", "is killed"])
 def test_a_kernel_without_end(users: Users, kind: str, killed: bool) -> None:
@@ -210,6 +215,7 @@ def test_a_kernel_without_end(users: Users, kind: str, killed: bool) -> None:
   assert not one.box.devices_census()["kernels"]
   goes_on(other)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fault_of_one(users: Users, kind: str) -> None:
   """It happens while the other process looks. That process notices nothing, and the faulting one is told."""
@@ -225,6 +231,7 @@ def test_a_fault_of_one(users: Users, kind: str) -> None:
   with pytest.raises(DeviceError, match="is lost"): one.device.submit([v.launch(v.one, v.half)])
   goes_on(other)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mistake_of_one_is_told_to_it(users: Users, kind: str) -> None:
   """Strict checks find it while the other process looks."""
@@ -238,6 +245,7 @@ def test_a_mistake_of_one_is_told_to_it(users: Users, kind: str) -> None:
   with pytest.raises(UninitialisedRead, match="add"): one.device.synchronize()
   goes_on(other)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", AMD_KINDS)
 def test_a_reset_is_told_to_both_and_a_third_one_works(users: Users, kind: str) -> None:
   """A process without work is told at its next submission."""
@@ -287,6 +295,7 @@ def looks(user: User, at: int = 0) -> list[None]:
   scheduler.advance = look
   return counted
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_process_that_is_killed_anywhere_in_a_step_leaves_nothing(users: Users, kind: str) -> None:
   """Also between two stores of a submission. Work of the other process goes on."""

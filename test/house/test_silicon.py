@@ -252,6 +252,7 @@ def test_a_library_that_an_error_spoilt_is_asked_the_rest_by_a_new_program(monke
 
 # **** programs ****
 
+@pytest.mark.slow
 def test_the_network_for_mnist_learns() -> None:
   """A few steps on enlarged digits, twice the same."""
   name, data = programs.images()
@@ -260,6 +261,7 @@ def test_the_network_for_mnist_learns() -> None:
   first = programs.learned("CPU", data, 3, 16, 40)
   assert 0 < first <= 100 and programs.learned("CPU", data, 3, 16, 40) == first
 
+@pytest.mark.slow
 def test_tests_are_counted_by_name(tmp_path: Path) -> None:
   """As pytest itself tells them, and as its processes side by side do."""
   file = tmp_path / "test_some.py"
@@ -466,6 +468,7 @@ def test_a_virtual_card_is_asked(tmp_path: Path) -> None:
   assert list(judged) == ["our own driver"]
   assert all(("not measured" in words) == ("at most 1.5" not in words) for words in judged["our own driver"].values())
 
+@pytest.mark.slow
 def test_without_a_card_steps_are_absent(tmp_path: Path) -> None:
   """EMULATE of another maker's: no GPU of NVIDIA's opens.
 

@@ -57,6 +57,7 @@ def test_outcomes_are_counted() -> None:
 @pytest.mark.parametrize("name, chip", [("gfx1100", "gfx1100"), ("gfx942x6", "gfx942"), ("sm_90x6", "sm_90"), ("", "")])
 def test_chips_of_names(name: str, chip: str) -> None: assert suite.chip_of(name) == chip
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sharing", (["-n", "0"], ["-n", "2"]), ids=("one process", "two"))
 @pytest.mark.parametrize("chip", suite.CHIPS)
 def test_a_few_tests_run_on_the_chip(chip: str, sharing: list[str], capfd: pytest.CaptureFixture[str]) -> None:

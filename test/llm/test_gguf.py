@@ -120,6 +120,7 @@ def test_parts_are_one_model(tmp_path):
 def test_parts_that_do_not_fit_are_refused(tmp_path, change, why):
   with pytest.raises(FileFormatError, match=why): gguf_load(split(tmp_path, **change))
 
+@pytest.mark.slow
 def test_parts_that_are_missing_or_misnamed(tmp_path):
   first = split(tmp_path)
   with pytest.raises(ArgumentError, match="not the first part .* m-00001-of-00003"):

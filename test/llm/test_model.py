@@ -61,6 +61,7 @@ def test_scores(name):
       got = [loaded.logits(Tensor(TEXT[a:b], dtype="int32"), a, b - a - 1).numpy() for a, b in ((0, 9), (9, 13))]
     np.testing.assert_allclose(got, want[[8, 12]], rtol=1e-3, atol=2e-4)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", ["llama", "Q8_0 experts"])
 def test_texts(device, name):
@@ -173,6 +174,7 @@ def test_modes_may_change_between_tokens(llama):
   y.sum().backward()
   assert found == want and x.grad.item() == 6
 
+@pytest.mark.slow
 def test_tokens_do_not_add_up_memory(llama):
   tokens = llama.generate(TEXT, chunk_size=4)
   take(tokens, 5)

@@ -78,6 +78,7 @@ def events_of(response):
   while line := response.readline():
     if line.startswith(b"data: "): yield line[6:].strip().decode()
 
+@pytest.mark.slow
 def test_a_model_answers():
   """A real model: a chat and a stream of it have the same text, which the model also generates directly."""
   device = [name for name in ENGINES if name != "interpreter"][0]

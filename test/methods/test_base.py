@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("engine")
 def data(*shape: int) -> Tensor:
   return Tensor(np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)).realize()
 
+@pytest.mark.slow
 def test_leaves_are_what_somebody_made_and_are_forgotten() -> None:
   before = len(base.leaves())
   x = data(3)

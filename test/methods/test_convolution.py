@@ -52,10 +52,12 @@ CASES = [
   ((1, 1, 8, 8), (1, 1, 2, 3), {"stride": 3}),
   ((1, 2, 5, 5), (2, 2, 5, 5), {"padding": 2}), ((1, 2, 3, 3), (2, 2, 1, 1), {"stride": 2, "padding": 1})]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x, w, options", CASES)
 def test_conv2d(x, w, options):
   compare(lambda a, b, c: a.conv2d(b, c, **options), lambda a, b, c: conv(a, b, c, **options), x, w, (w[0],), atol=1e-5)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x, w, options", [
   ((1, 2, 4, 3), (2, 2, 3, 2), {}), ((1, 2, 4, 4), (2, 1, 2, 2), {"groups": 2, "padding": 1}),
     ((1, 1, 5, 5), (2, 1, 3, 3), {"stride": 2, "padding": 1}),
@@ -71,6 +73,7 @@ def dilated(y, strides):
   out[(..., *[slice(None, None, s) for s in strides])] = y
   return out
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size, kernel, stride, dilation, padding", [
   (9, 3, 2, 1, 1), (10, 4, 2, 1, 1), (11, 7, 2, 1, 3), (8, 1, 2, 1, 0), (10, 2, 3, 1, 1), (13, 5, 3, 1, 4),
   (12, 3, 4, 2, 1), (11, 3, 2, 2, 2),
@@ -107,6 +110,7 @@ def test_an_infinite_gradient_reaches_its_own_window_only():
   assert Tensor([[[1.0, math.inf]]]).conv_transpose2d(Tensor.ones(1, 1, 3),
                                                       stride=2).tolist() == [[[1.0, 1.0, math.inf, math.inf, math.inf]]]
 
+@pytest.mark.slow
 def test_second_derivative_of_a_convolution():
   x, w = arrays((1, 1, 4, 4), (1, 1, 3, 3), dtype=np.float64)
   check_gradient(lambda a: (a.conv2d(Tensor(w), padding=1) ** 3).sum().gradient(a)[0], x)
@@ -130,6 +134,7 @@ def test_windows_and_their_transpose(n, size, stride, dilation):
   assert found is not None
   same(Tensor(graph.contiguous(found)), want)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x, w, options", [
   ((1, 2, 3, 3), (2, 3, 2, 2), {}),
   ((2, 4, 3, 2), (4, 1, 3, 3), {"groups": 2, "stride": 2, "padding": 1, "output_padding": 1}),
@@ -164,6 +169,7 @@ def pool(x, fold, kernel, stride=None, dilation=1, padding=0, value=0.0):
     out[(..., *at)] = fold(part, axis=tuple(range(-n, 0)))
   return out
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel, stride, dilation, padding",
                          [((2, 2), None, 1, 0), ((3, 3), (2, 2), 1, 1), ((3, 2), (1, 2), 2, (1, 0)),
   ((2, 2), (3, 3), 1, 0), ((2,), (1,), 1, 0)])
@@ -176,6 +182,7 @@ def test_pooling(kernel, stride, dilation, padding):
   check_gradient(lambda t: t.max_pool2d(kernel, stride, dilation, padding), (1, 1, 5, 6))
   check_gradient(lambda t: t.avg_pool2d(kernel, stride, dilation, padding), (1, 1, 5, 6))
 
+@pytest.mark.slow
 def test_pooling_modes():
   x = np.arange(25, dtype=np.float32).reshape(1, 1, 5, 5)
   assert Tensor(x).max_pool2d(2, ceil_mode=True).tolist() == [[[[6, 8, 9], [16, 18, 19], [21, 23, 24]]]]
@@ -190,6 +197,7 @@ def test_pooling_modes():
   assert back[0, 0, 3, 3] == 18 and back.sum() == 48 and best.max_unpool2d(places).shape == (1, 1, 4, 4)
   assert Tensor([[[3, 3], [3, 3]]]).max_pool2d(2, return_indices=True)[1].tolist() == [[[0]]]
 
+@pytest.mark.slow
 def test_unpooling_takes_the_options_of_the_pooling():
   x = np.random.default_rng(0).permutation(63).reshape(1, 1, 9, 7).astype(np.float32) + 1
   for options in ({"kernel_size": (3, 2), "stride": 2, "dilation": (1, 2)},
@@ -200,6 +208,7 @@ def test_unpooling_takes_the_options_of_the_pooling():
     want = np.where(np.isin(x, best.numpy()), x, 0)
     assert back.shape == x.shape and (back == want).all()
 
+@pytest.mark.slow
 def test_interpolate():
   x = np.arange(4, dtype=np.float32).reshape(1, 1, 4)
   assert Tensor(x).interpolate((8,)).tolist() == [[[0, 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3]]]
@@ -208,6 +217,7 @@ def test_interpolate():
   assert Tensor(x).interpolate((3,), mode="nearest-exact").tolist() == [[[0, 2, 3]]]
   assert Tensor(x.reshape(1, 1, 2, 2)).interpolate((4, 3)).shape == (1, 1, 4, 3)
 
+@pytest.mark.slow
 def test_half_precision_accumulates_in_float32():
   x = Tensor(np.full((1, 1, 50, 50), 1.0, np.float16))
   assert x.conv2d(Tensor(np.full((1, 1, 50, 50), 1.0, np.float16))).item() == 2500.0 and math.isfinite(x.sum().item())
@@ -231,6 +241,7 @@ def test_half_precision_accumulates_in_float32():
 def test_refusals(f, error, text):
   with pytest.raises(error, match=text): f()
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [
   lambda x, w: x.conv2d(w), lambda x, w: x.conv2d(w, padding=1, stride=2), lambda x,
   w: x.conv2d(w, dilation=2, padding=(1, 2)),

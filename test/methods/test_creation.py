@@ -25,6 +25,7 @@ def test_arange(args):
   want = np.arange(*args)
   same(Tensor.arange(*args), want.astype(np.float32 if any(isinstance(a, float) for a in args) else np.int32))
 
+@pytest.mark.slow
 def test_ranges():
   assert (Tensor.arange(3, dtype=dtypes.float16).tolist() == [0.0, 1.0, 2.0]
           and Tensor.arange(4, dtype=dtypes.uint8).dtype is dtypes.uint8)
@@ -32,6 +33,7 @@ def test_ranges():
     same(Tensor.linspace(*args), np.linspace(*args, dtype=np.float32))
   same(Tensor.linspace(0, 10, 5, dtype=dtypes.int32), np.linspace(0, 10, 5).astype(np.int32))
 
+@pytest.mark.slow
 def test_matrices():
   same(Tensor.eye(3), np.eye(3, dtype=np.float32))
   same(Tensor.eye(2, 4, dtype="int32"), np.eye(2, 4, dtype=np.int32))
@@ -55,6 +57,7 @@ def test_refusals():
   with pytest.raises(ShapeError, match="two axes"): Tensor.ones(2).tril()
   with pytest.raises(ArgumentError, match="at least 0"): Tensor.linspace(0, 1, -1)
 
+@pytest.mark.slow
 def test_counting_with_variables():
   v, w = UOp.variable("v", 1, 9).bind(3), UOp.variable("w", 1, 9).bind(2)
   for f in (lambda v, w: (0, v, w), lambda v, w: (v, 20, w), lambda v, w: (20, v, -w), lambda v, w: (w, v * 3, 3),

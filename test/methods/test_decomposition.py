@@ -16,12 +16,14 @@ def close(got, want, kind) -> None:
   assert got.shape == want.shape and got.dtype == want.dtype
   np.testing.assert_allclose(got, want, rtol=0, atol=5e-6 if kind == np.float32 else 1e-14)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_qr(engine, kind):
   for shape in shapes_on(engine):
     a = arrays(shape, dtype=kind)[0]
     for got, want in zip(Tensor(a).qr(), np.linalg.qr(a, mode="complete")): close(got.numpy(), want, kind)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("full", [True, False])
 def test_svd(engine, full):
   for kind, shapes in ((np.float32, shapes_on(engine)), (np.float64, [(3, 2), (2, 3)])):
@@ -38,6 +40,7 @@ def test_svd(engine, full):
       close(v @ np.swapaxes(v, -1, -2),
             np.broadcast_to(np.eye(v.shape[-2], dtype=kind), (*shape[:-2], v.shape[-2], v.shape[-2])), kind)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, a", [("zeros", np.zeros((3, 2))), ("of rank 1", np.outer([1.0, 2, 3], [1.0, -1])),
                                      ("huge", np.eye(2) * 1e300),
                                      ("tiny", np.array([[1e-300, 0], [2e-300, 3e-300]])), ("repeated", np.eye(3))])
@@ -51,6 +54,7 @@ def test_awkward_matrices(name, a):
   np.testing.assert_allclose(q @ r / size, a / size, rtol=0, atol=1e-14)
   np.testing.assert_array_equal(r, np.triu(r))
 
+@pytest.mark.slow
 def test_types():
   for x in (Tensor([[1, 2], [3, 4]]), Tensor([[1.0, 2], [3, 4]]).half()):
     kinds = {t.dtype for t in (*x.qr(), *x.svd())}
@@ -58,9 +62,11 @@ def test_types():
     q, r = x.qr()
     np.testing.assert_allclose((q @ r).numpy(), [[1, 2], [3, 4]], atol=5e-3)
 
+@pytest.mark.slow
 def test_not_numbers():
   assert np.isnan(Tensor([[float("nan"), 1.0], [0.0, 1.0]]).svd()[1].numpy()).any()
 
+@pytest.mark.slow
 def test_gradients(engine):
   only_on(engine, "CPU", "PYTHON", why="hundreds of decompositions")
   check_gradient(lambda x: x.qr()[0][:, :2], (3, 2), tolerance=1e-5)
@@ -74,6 +80,7 @@ def test_refused():
   for f in (lambda x: x.qr(), lambda x: x.svd()):
     with pytest.raises(ShapeError, match="matrices"): f(Tensor([1.0, 2.0]))
 
+@pytest.mark.slow
 def test_replayed(engine):
   if engine == "interpreter": pytest.skip("replays run kernels")
   f = TinyJit(lambda x: tuple(x.svd()))

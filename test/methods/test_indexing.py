@@ -35,6 +35,7 @@ def as_array(index):
 @pytest.mark.parametrize("index", BASIC + ADVANCED, ids=str)
 def test_reading(index): compare(lambda t: t[as_tensor(index)], lambda a: a[as_array(index)], X)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", [i for i in BASIC + ADVANCED if not isinstance(i, np.ndarray)
                                    or i.dtype != np.bool_][:40], ids=str)
 @pytest.mark.parametrize("stored", [True, False])
@@ -49,6 +50,7 @@ def test_writing(index, stored):
   t[as_tensor(index)] = 7
   same(t, want)
 
+@pytest.mark.slow
 def test_writing_to_storage_is_in_place():
   t = Tensor(X)
   view, memory = t[1], t.uop.base.storage
@@ -100,6 +102,7 @@ def test_variables():
 def test_refusals(f, error, text):
   with pytest.raises(error, match=text): f(Tensor(X))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [lambda t: t[1:, ::-1], lambda t: t[Tensor([0, 2, 0])],
                                lambda t: t[:, Tensor([1, -1]), Tensor([[0], [1]])],
   lambda t: t[0, None, ::2],
@@ -127,6 +130,7 @@ def test_indices_that_are_constants():
   compare(lambda t: t.gather(0, Tensor.ones(0, 4, dtype=dtypes.int32)), lambda a: a[:0], x)
   compare(lambda t: t.topk(0)[0], lambda a: a[:, :0], x)
 
+@pytest.mark.slow
 def test_an_index_of_8_bits_names_one_place_of_many():
   zeros, index = np.zeros(300, np.int32), np.array([5, 127, 5], np.int8)
   def count(a, i): return np.bincount(i, minlength=len(a)).astype(a.dtype)
@@ -135,6 +139,7 @@ def test_an_index_of_8_bits_names_one_place_of_many():
     compare(lambda t, i: t.scatter(0, i, 1).sum(), lambda a, i: np.int32(2), zeros, index.astype(kind))
   same(Tensor(zeros).scatter(0, Tensor([255, 0], dtype="uint8"), 1).nonzero().flatten(), np.array([0, 255], np.int32))
 
+@pytest.mark.slow
 def test_scatter():
   index, src = np.array([[0, 1, 2, 0], [0, 0, 1, 2]]), arrays((2, 4))[0]
   def scatter(a, fold):
@@ -168,12 +173,14 @@ def test_indices_that_the_host_knows_are_checked(index):
   with pytest.raises(IndexRangeError, match="outside of axis"): x[index] = 1
   with pytest.raises(IndexRangeError, match="outside of axis 0"): x[Tensor.full((2,), 3)]
 
+@pytest.mark.slow
 def test_indices_that_only_the_device_knows_read_zero():
   x = np.arange(12, dtype=np.int32).reshape(3, 4)
   same(Tensor(x)[Tensor([1, 5, -3, -4])], np.stack([x[1], 0 * x[0], x[0], 0 * x[0]]))
   same(Tensor(x)[[], 1], x[[], 1])
   same(Tensor(x)[[-3, 2], [3, -4]], x[[-3, 2], [3, -4]])
 
+@pytest.mark.slow
 def test_writing_to_nothing():
   """A write to an empty selection, by indices or by scatter, changes nothing."""
   a = arrays((2, 3))[0]
@@ -214,6 +221,7 @@ def random_index(choices, shape):
     theirs.append(...)
   return tuple(ours), tuple(theirs)
 
+@pytest.mark.slow
 def test_random_indices(engine):
   """Read and write against NumPy. If an element is named more than once, the last value counts."""
   choices = random.Random(5)
@@ -237,6 +245,7 @@ def stepped(rng, shape):
   return tuple(slice(rng.choice([None, -3, 1]), rng.choice([None, n - 1, n + 2]), rng.choice([2, 3, 4, -1, -2, -3]))
                for n in shape)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_slices_with_steps_are_views(seed):
   """`y += 1` reaches the storage below one or two slices, and other views see it. Values computed before stay."""
@@ -266,6 +275,7 @@ def test_a_slice_with_a_step_and_its_gradient():
   same((part * part).sum().gradient(x)[0],
        np.where(np.isin(np.arange(4), [0, 3])[:, None] & np.isin(np.arange(5), [0, 2, 4]), 2 * X, 0))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ("int8", "uint8", "int32", "uint32", "int64"))
 @pytest.mark.parametrize("apart", (False, True))
 def test_several_index_tensors_one_of_which_is_out_of_range(kind, apart):
@@ -298,6 +308,7 @@ def test_several_index_tensors_one_of_which_is_out_of_range(kind, apart):
 def test_slices_with_variables_give_what_numbers_give(f):
   same(f(Tensor(X), UOp.variable("v", 1, 5).bind(2)), f(Tensor(X), 2).numpy())
 
+@pytest.mark.slow
 def test_a_cache_is_written_at_any_place_that_it_has():
   position = UOp.variable("position", 0, 8)
   cache = Tensor.zeros(2, 8).contiguous().realize()
@@ -312,6 +323,7 @@ def test_a_cache_is_written_at_any_place_that_it_has():
   rows[:n][1::-1] = Tensor([8.0, 9.0])
   assert rows.tolist() == [9, 8, 2, 0, 3, 0, 0, 0]
 
+@pytest.mark.slow
 def test_rows_taken_along_a_sum_of_variables():
   """The ends of loops have one form, whatever the order of the terms of bound Variables."""
   x = Tensor(X)

@@ -34,6 +34,7 @@ def test_elementwise():
   same(out, a + b)              # the same storage
   same(found[1], a)
 
+@pytest.mark.slow
 def test_operands_are_expressions_and_views():
   a = arrays((4, 3))[0]
   same(Tensor.empty(3, 4).custom_kernel(Tensor(a).T, fxn=double)[0], a.T * 2)
@@ -55,6 +56,7 @@ def test_in_place_and_several_results():
   same(x, np.float32([2, 3, 4]))
   same(before, np.float32([3, 6, 9]))
 
+@pytest.mark.slow
 def test_gradient():
   a, b = (Tensor(x) for x in arrays((3, 4), (4, 2)))
   out = Tensor.empty(3, 2).custom_kernel(a, b, fxn=product, grad_fxn=product_gradient)[0]
@@ -73,6 +75,7 @@ def test_gradient_that_is_missing_or_wrong():
     out = Tensor.empty(2).custom_kernel(x, fxn=double, grad_fxn=lambda g, kernel, wrong=wrong: wrong)[0]
     with pytest.raises(GradientError, match="grad_fxn"): out.sum().gradient(x)
 
+@pytest.mark.slow
 def test_replayed(engine):
   if engine == "interpreter": pytest.skip("replays run kernels")
   f = TinyJit(lambda x: Tensor.empty(3).custom_kernel(x + 1, fxn=double)[0])

@@ -9,6 +9,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.tensor import Tensor
 
+@pytest.mark.slow
 @pytest.mark.parametrize("a, b", [((3, 4), (4, 5)), ((4,), (4,)), ((4,), (4, 5)), ((3, 4), (4,)), ((2, 3, 4), (4, 5)),
                                   ((2, 3, 4), (2, 4, 5)),
   ((3, 4), (2, 4, 5)),
@@ -21,6 +22,7 @@ def test_matmul(a, b):
 
 INTEGERS = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
+@pytest.mark.slow
 def test_types():
   x = arrays((8, 300), low=0.5)[0].astype(np.float16)
   same(Tensor(x) @ Tensor(x.T.copy()), (x.astype(np.float32) @ x.T.astype(np.float32)).astype(np.float16), rtol=1e-3)
@@ -36,6 +38,7 @@ PRODUCTS = {
   "conv2d": (lambda a, b: a.unsqueeze(0).conv2d(b.T.unsqueeze(-1)), lambda a, b: (b.T @ a)[None]),
 }
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_have_the_type_that_their_operands_promote_to(name):
   """The types are those of NumPy. Sums are formed in 32 bits at least, and wrap to the type."""
@@ -84,6 +87,7 @@ def attention(q, k, v, mask=None):
   e = np.exp(s - s.max(-1, keepdims=True))
   return e / e.sum(-1, keepdims=True) @ v
 
+@pytest.mark.slow
 def test_attention():
   q, k, v = arrays((2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 7))
   compare(lambda q, k, v: q.scaled_dot_product_attention(k, v), attention, q, k, v, atol=1e-5)
@@ -104,6 +108,7 @@ def test_attention():
     Tensor(q).scaled_dot_product_attention(Tensor(k), Tensor(v), Tensor(mask), is_causal=True)
   check_gradient(lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), (1, 2, 3), (1, 2, 3), (1, 2, 3))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbers", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_attention_to_nothing_is_zero(numbers, dtype):
@@ -123,6 +128,7 @@ def test_attention_to_nothing_is_zero(numbers, dtype):
   assert poisoned.isnan().tolist() == [[False, False], [True, True]]
   assert q.scaled_dot_product_attention(k[:0], v[:0], attn_mask=mask[:, :0]).tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
+@pytest.mark.slow
 def test_newton_schulz():
   for shape in ((3, 5), (5, 3)):
     x = Tensor(arrays(shape)[0]).newton_schulz(15, (2, -1.5, 0.5)).numpy()
@@ -139,6 +145,7 @@ def test_refusals():
   with pytest.raises(ShapeError, match=r"has shape \(2,\)"):
     Tensor.ones(2, 2).scaled_dot_product_attention(Tensor.ones(2), Tensor.ones(2))
 
+@pytest.mark.slow
 def test_linear_in_a_type_with_a_number_as_bias():
   x, w = Tensor.ones(2, 3), Tensor.ones(3, 2)
   for bias in (1, 1.0, [1, 1], Tensor([1.0, 1.0])):

@@ -9,6 +9,7 @@ from tinyhw.uop.ops import UOp
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f, g", [
   (lambda t: t.reshape(6, 4), lambda a: a.reshape(6, 4)), (lambda t: t.reshape((4, -1)), lambda a: a.reshape(4, 6)),
     (lambda t: t.view(None, 12), lambda a: a.reshape(2, 12)),
@@ -55,6 +56,7 @@ def test_against_numpy(f, g):
   compare(f, g, X)
   if not any(name in f.__code__.co_names for name in ("squeeze",)): check_gradient(f, X)
 
+@pytest.mark.slow
 def test_parts():
   same(Tensor(X).split(3, dim=2), [X[..., :3], X[..., 3:]])
   same(Tensor(X).split([1, 3], 2), [X[..., :1], X[..., 1:]])

@@ -12,6 +12,7 @@ from tinyhw.uop.ops import UOp
 
 AXES = [None, 0, 1, -1, (0, 2), (1,)]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("keepdim", [False, True])
 def test_against_numpy(axis, keepdim):
@@ -38,6 +39,7 @@ def test_types(dtype, total, average):
   assert (str(x.sum().dtype), str(x.mean().dtype), x.max().dtype) == (f"dtypes.{total}", f"dtypes.{average}", x.dtype)
   assert x.sum().item() == 2 and x.sum(dtype="float32").dtype is dtypes.float32
 
+@pytest.mark.slow
 def test_narrow_types_do_not_overflow():
   assert Tensor([100] * 4, dtype=dtypes.int8).sum().item() == 400
   assert Tensor([200.0] * 1000, dtype=dtypes.float16).mean().item() == 200.0
@@ -57,6 +59,7 @@ def test_minimum_of_integers_at_their_limits():
   for dtype, low in ((np.int8, -128), (np.uint8, 0), (np.int64, -2 ** 63)):
     assert Tensor(np.array([low, 5], dtype)).min().item() == low
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_softmax(axis):
   def softmax(a):
@@ -70,6 +73,7 @@ def test_softmax(axis):
   assert (Tensor([1, 2]).softmax().dtype is dtypes.float32
           and Tensor([1.0]).softmax(dtype="float64").dtype is dtypes.float64)
 
+@pytest.mark.slow
 def test_argmax():
   x = np.array([[1, 3, 3, 0], [5, 5, 2, 7]], np.float32)
   for axis in (None, 0, 1):
@@ -78,6 +82,7 @@ def test_argmax():
   assert Tensor(x).argmax(1, keepdim=True).shape == (2, 1) and Tensor(4).argmax(0).item() == 0
   assert Tensor([True, True]).argmax().item() == 0 and Tensor([-128, 127], dtype=dtypes.int8).argmin().item() == 0
 
+@pytest.mark.slow
 def test_running():
   x = arrays((2, 5))[0]
   for axis in (0, 1, -1):
@@ -90,12 +95,14 @@ def test_running():
   assert Tensor([True, True]).cumsum(0).dtype is dtypes.int32 and Tensor(3.0).cumsum(0).item() == 3.0
   assert Tensor(np.zeros((0,), np.float32)).cumsum(0).shape == (0,)
 
+@pytest.mark.slow
 def test_running_sums_in_blocks(monkeypatch):
   from tinyhw.methods import reduction
   monkeypatch.setattr(reduction, "_BLOCK", 4)
   for n in (8, 9, 16, 37): compare(lambda t: t.cumsum(-1), lambda a: a.cumsum(-1), (2, n), atol=1e-5)
   compare(lambda t: t.cummax(0)[0], lambda a: np.maximum.accumulate(a), (30,))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, sign", [("cummax", 1), ("cummin", -1)])
 @pytest.mark.parametrize("shape, axis", [((7,), 0), ((3, 9), 1), ((9, 3), 0), ((64,), 0), ((2, 130), 1)])
 def test_the_gradient_of_a_running_extreme_goes_to_its_place(name, sign, shape, axis):
@@ -114,6 +121,7 @@ def test_the_gradient_of_a_running_extreme_goes_to_its_place(name, sign, shape, 
   (values * Tensor(w)).sum().backward()
   assert x.grad.tolist() == expected.tolist()
 
+@pytest.mark.slow
 def test_the_gradient_of_a_running_maximum_of_nan_and_twice():
   x = Tensor([1.0, math.nan, 3.0, math.nan, 3.0], requires_grad=True)
   assert (x.cummax()[0] * Tensor([1.0, 2.0, 3.0, 4.0, 5.0])).sum().gradient(x)[0].tolist() == [1.0, 5.0, 0.0, 9.0, 0.0]
@@ -121,6 +129,7 @@ def test_the_gradient_of_a_running_maximum_of_nan_and_twice():
   first = (x.cummax()[0] ** 3).sum().gradient(x)[0]
   assert first.tolist() == [3.0, 27.0, 54.0, 0.0] and first.sum().gradient(x)[0].tolist() == [6.0, 18.0, 36.0, 0.0]
 
+@pytest.mark.slow
 def test_closeness():
   a = Tensor([1.0, math.inf, math.nan, 1.0])
   b = Tensor([1.0 + 1e-7, math.inf, math.nan, 1.1])
@@ -128,6 +137,7 @@ def test_closeness():
                                    False] and a.isclose(b, equal_nan=True).tolist() == [True, True, True, False]
   assert a.allclose(a, equal_nan=True) is True and a.allclose(a) is False
 
+@pytest.mark.slow
 def test_normalisations():
   x = arrays((2, 3, 4))[0]
   compare(lambda t: t.layernorm(), lambda a: (a - a.mean(-1, keepdims=True)) / np.sqrt(a.var(-1, keepdims=True) + 1e-5),
@@ -142,6 +152,7 @@ def test_normalisations():
   compare(lambda t: t.batchnorm(Tensor(w), Tensor(b), Tensor(m), Tensor(v)),
           lambda a: (a - m[:, None]) * v[:, None] * w[:, None] + b[:, None], x)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [
   lambda t: t.sum(1), lambda t: t.mean(), lambda t: t.max(0), lambda t: t.min(1), lambda t: t.prod(1),
   lambda t: t.var(1), lambda t: t.std(),
@@ -162,6 +173,7 @@ def test_refusals():
   with pytest.raises(ArgumentError, match="positive p, not 0"): Tensor.ones(2, 2).normalize(0)
   with pytest.raises(ArgumentError, match="an axis is a whole number"): Tensor.ones(2, 2).sum(("a",))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [
   lambda x: x.argmax(1), lambda x: x.argmin(), lambda x: x.cumsum(1), lambda x: x.cumsum(0), lambda x: x.cummax(1)[1],
   lambda x: x.logcumsumexp(1),
@@ -173,6 +185,7 @@ def test_symbolic_sizes_give_what_numbers_give(f):
   same(f(x[:w, :v].repeat(1, 40)), f(x[:2, :3].repeat(1, 40)).numpy(), rtol=1e-5)   # in blocks
   with pytest.raises(ShapeError, match="no element"): x[:w, :UOp.variable("z", 0, 2).bind(0)].argmax(1)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cummax", "cummin"])
 @pytest.mark.parametrize("n, place", [(70, 32), (2080, 1000), (2080, 1023), (4100, 2047), (4100, 4099)])
 def test_gradients_of_a_lone_extreme(name, n, place):

@@ -14,6 +14,7 @@ from tinyhw.tensor import Tensor
 def _method(request, monkeypatch):
   if request.param == "bitonic": monkeypatch.setattr(sorting, "_MOST_COUNTED", 0)
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_method")
 @pytest.mark.parametrize("n", [1, 2, 5, 8, 11])
 def test_sort(n):
@@ -24,6 +25,7 @@ def test_sort(n):
     compare(lambda t: t.sort(axis, descending=True),
             lambda a: (-np.sort(-a, axis, "stable"), np.argsort(-a, axis, "stable").astype(np.int32)), x)
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_method")
 def test_sort_with_special_values():
   x = np.array([math.nan, math.inf, -1, -math.inf, math.nan, 2], np.float32)
@@ -33,6 +35,7 @@ def test_sort_with_special_values():
   assert Tensor([True, False]).sort()[0].tolist() == [False, True]
   assert Tensor([200, 3], dtype="uint8").sort()[0].tolist() == [3, 200]
 
+@pytest.mark.slow
 def test_topk():
   x = np.array([[1, 9, 5, 9], [4, 3, 2, 1]], np.float32)
   values, places = Tensor(x).topk(2)
@@ -49,12 +52,14 @@ def test_one_hot():
   assert Tensor([0, 4]).one_hot().shape == (2, 5)
   with pytest.raises(DTypeError): Tensor([1.0]).one_hot(2)
 
+@pytest.mark.slow
 def test_nonzero():
   x = np.array([[0, 1, 0], [2, 0, 3]], np.float32)
   compare(lambda t: t.nonzero(), lambda a: np.argwhere(a).astype(np.int32), x)
   assert Tensor(x).nonzero(size=4, fill_value=-7).tolist() == [[0, 1], [1, 0], [1, 2], [-7, -7]]
   assert Tensor(x).nonzero(size=2).tolist() == [[0, 1], [1, 0]] and Tensor([0, 0]).nonzero().shape == (0, 1)
 
+@pytest.mark.slow
 def test_masked_select():
   x = arrays((3, 4))[0]
   compare(lambda t: t.masked_select(t > 0), lambda a: a[a > 0], x)
@@ -64,6 +69,7 @@ def test_masked_select():
   assert Tensor([[1], [2]]).masked_select(Tensor([True, False, True])).tolist() == [1, 1, 2, 2]
   assert Tensor([1, 2]).masked_select(Tensor([False, False])).dtype is dtypes.int32
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_method")
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64], ids=str)
 @pytest.mark.parametrize("descending", [False, True])

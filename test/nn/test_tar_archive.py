@@ -124,6 +124,7 @@ def test_pax_records():
                        (b"22 GNU.sparse.major=1\n", "is sparse"), (b"24 size=999999999999999\n", "takes bytes")):
     refused(pax(record), text)
 
+@pytest.mark.slow
 def test_many_global_records():
   """They apply to each later member, and cost nothing there."""
   record = b"".join(b"16 key%04d=abcd\n" % i for i in range(9999))

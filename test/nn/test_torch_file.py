@@ -368,6 +368,7 @@ def test_what_is_no_file_of_pytorch():
     z.writestr("a/constants.pkl", b"N.")
   refused(made.getvalue(), r"a TorchScript program; save the module's state_dict\(\) instead")
 
+@pytest.mark.slow
 def test_mutated_files(tmp_path):
   nested = {"state": ordered(*[(name, tensor(WHOLE, *view)) for name, view in VIEWS.items() if name != "steps"]),
             "l": [1, (2.5, None,

@@ -63,6 +63,7 @@ def test_sizes_of_64_bits(monkeypatch):
   struct.pack_into("<H", short, at, 9)    # a field of another kind: the sizes are not replaced
   refused(bytes(short), "members overlap|takes bytes")
 
+@pytest.mark.slow
 def test_zip64_end_record():
   """There are more members than 16 bits can count."""
   files = {f"{i:x}": b"" for i in range(66_000)}

@@ -67,6 +67,7 @@ def test_substitute_keeps_origins() -> None:
   try: assert trace.origin(u.substitute({a: b})) == ("model.py", 3, "forward")
   finally: trace.unfollow()
 
+@pytest.mark.slow
 def test_depth_does_not_matter() -> None:
   deep = a
   for i in range(100_000): deep = UOp(Ops.ADD, deep.dtype, (deep, b))

@@ -17,6 +17,7 @@ from tinyhw.tensor import Tensor
 
 ARCHS = ("x86_64:avx2", "x86_64:avx512")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("arch", ARCHS)
 def test_one_element_more_is_little_more_work(arch: str, family: str) -> None:
@@ -57,6 +58,7 @@ def test_depthwise_convolutions_and_gradients_have_lanes(arch: str, width: int, 
   assert work_of([y], arch).instructions < most * products
   assert work_of(conv_gradients(32, 32, width, groups=32), arch).instructions < 2.5 * most * products
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_groups_of_channels_cost_what_channels_do(arch: str) -> None:
   """The gradient of GroupNorm, whose groups are flattened: it had no lanes, and took nearly five times as long."""
@@ -98,6 +100,7 @@ def test_sums_of_few_terms_have_lanes_along_their_results(family: str, arch: str
   instructions."""
   assert work_of(FAMILIES[family][0](32), arch).instructions < most
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ("cat", "stack"))
 def test_many_parts_are_joined_in_groups(family: str) -> None:
   """Four times as many parts once took 16 times as much work. Now it grows with n * sqrt(n)."""

@@ -33,6 +33,7 @@ def everywhere(f: Callable[[], Any], *names: str) -> list[Any]:
 
 # ***** random programs *****
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEVICES)
 def test_random_programs(name):
   @settings(max_examples=int(SHARES.get(name, 1) * settings().max_examples), suppress_health_check=list(HealthCheck))
@@ -41,6 +42,7 @@ def test_random_programs(name):
     tensor_programs.check(program, tensor_programs.run(program, Device.DEFAULT))
   with on(name): equal_to_numpy()
 
+@pytest.mark.slow
 def test_optimised_kernels_are_equal_to_plain_ones():
   """If all arithmetic is exact, the order of additions does not matter."""
   with on(HOME):
@@ -51,6 +53,7 @@ def test_optimised_kernels_are_equal_to_plain_ones():
       for a, b in zip(fast, plain): np.testing.assert_array_equal(a, b, err_msg=str(program))
       tensor_programs.check(program, fast)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bfloat16", "fp8e4m3", "fp8e5m2"])
 def test_types_that_numpy_does_not_have(kind):
   """Narrow floats are rounded when they are stored, everywhere in the same way."""
@@ -72,6 +75,7 @@ def test_matmul(device, m, k, n):
   a, b = (np.round(x * 4) / 4 for x in arrays((m, k), (k, n)))
   same(Tensor(a) @ Tensor(b), a @ b, rtol=0, atol=0)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x, w, options", [
   ((2, 3, 9, 7), (4, 3, 3, 3), {"padding": 1}), ((1, 4, 8, 8), (8, 2, 3, 3), {"groups": 2, "stride": 2}),
   ((1, 1, 11, 5), (3, 1, 5, 2), {"dilation": 2, "padding": 4}),
@@ -114,6 +118,7 @@ def losses(model: Any, optimizer: Callable[[list[Tensor]], Any], steps: int, jit
   run = TinyJit(step) if jit else step
   return [run(x, y).item() for _ in range(steps)]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("model", [Mlp, Convnet])
 def test_training_is_the_same_everywhere(model, optimizer):
@@ -123,6 +128,7 @@ def test_training_is_the_same_everywhere(model, optimizer):
   np.testing.assert_allclose(cpu, jitted, rtol=1e-5, atol=1e-5)
   assert cpu[-1] < cpu[0]
 
+@pytest.mark.slow
 def test_fused_optimizers_are_the_same():
   for make in OPTIMIZERS.values():
     with on(HOME): plain = losses(Mlp(), make, 3)
@@ -177,6 +183,7 @@ def test_replay_across_devices():
       x = arrays((6,), seed=seed)[0]
       same(f(Tensor(x).realize()), ((x + 1) * 2).sum(), rtol=1e-5)
 
+@pytest.mark.slow
 def test_kernels_are_few(device):
   """A matmul and its epilogue, a softmax, a layernorm: as few kernels as the data flow allows."""
   a, b, rows = (Tensor(x).realize() for x in arrays((16, 16), (16, 16), (32, 64)))

@@ -29,6 +29,7 @@ def tables() -> dict[str, list[Case]]:
 
 EDGES = tables()
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", sorted(EDGES))
 def test_method(name: str, device: str) -> None:

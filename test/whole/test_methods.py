@@ -74,6 +74,7 @@ def test_every_method_has_cases():
   assert not missing, f"give these a row in generators/tensor_table.py, or a reason in SEEN_ELSEWHERE: {missing}"
   assert len({row.name for row in ROWS}) >= 150
 
+@pytest.mark.slow
 def test_random_programs_draw_every_row():
   """The programs of test_devices.py use all methods of the table, except a few."""
   drawn: set[str] = set()

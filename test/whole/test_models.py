@@ -116,6 +116,7 @@ class ResNet18:
         x = relu(y + around)
     return linear(x.mean((2, 3)), s, "fc")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Mlp, Convnet])
 def test_values_and_gradients(engine, kind):
   """The gradient's product with a direction is the slope of NumPy's loss in that direction."""
@@ -135,6 +136,7 @@ def test_values_and_gradients(engine, kind):
     slope = (loss(1e-6) - loss(-1e-6)) / 2e-6
     assert sum((gradients[k] * d).sum() for k, d in direction.items()) == pytest.approx(slope, rel=1e-4, abs=1e-6)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ENGINES if name != "interpreter"])   # which would take a minute
 def test_resnet18(name):
   x = arrays((1, 1, 16, 16), dtype=np.float64)[0]
@@ -173,6 +175,7 @@ def train_numpy(x: Any, y: Any, s: State, name: str, steps: int) -> list[float]:
       s[k] = s[k] - 0.01 * (step + OPTIMIZERS[name][1]["decay"] * s[k])
   return losses
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_training(engine, name, jit):
@@ -225,6 +228,7 @@ class Block:
     x = x + linear((softmax(scores) @ v).swapaxes(0, 1).reshape(t, dim), s, "proj")
     return x + linear(gelu(linear(layernorm(x, s, "ln2"), s, "fc")), s, "out")
 
+@pytest.mark.slow
 def test_a_block_with_a_cache(engine):
   """Two tokens at once, then one at a time: with positions that are numbers, and under TinyJit with a Variable."""
   x, block = arrays((7, 8))[0], Block(8, 2, 7)
@@ -238,6 +242,7 @@ def test_a_block_with_a_cache(engine):
 
 # ***** random numbers *****
 
+@pytest.mark.slow
 def test_random_numbers_are_the_same_on_every_engine():
   """Uniform numbers and integers to the bit; normal ones as far as the functions in them are."""
   found = {}

@@ -233,6 +233,7 @@ def test_gradients_beside_pytorch():
   z.backward()
   assert got == (x.grad.tolist(), y.grad.tolist())
 
+@pytest.mark.slow
 def test_a_network_of_parameters():
   class LinearNet:
     def __init__(self):
@@ -261,6 +262,7 @@ def digits() -> tuple[Tensor, Tensor]:
             for n in range(8) for k in range(5)]
   return Tensor(images), Tensor([k for _ in range(8) for k in range(5)])
 
+@pytest.mark.slow
 def test_the_training_loop_of_the_mnist_tutorial():
   class Model:
     def __init__(self):
@@ -299,6 +301,7 @@ def test_the_training_loop_of_the_mnist_tutorial():
       acc = (model(X_train).argmax(axis=1) == Y_train).mean().item()
   assert sum(losses[-5:]) < 0.7 * sum(losses[:5]) and len(set(losses)) > 30
 
+@pytest.mark.slow
 def test_the_training_loop_of_the_quick_start():
   import numpy as np
   class TinyNet:

@@ -39,6 +39,7 @@ def test_is_short(program: str) -> None:
   for name in (program, f"{program}_torch"):
     assert len((Path(__file__).parents[1] / f"programs/{name}.py").read_text("utf-8").splitlines()) <= 150
 
+@pytest.mark.slow
 @pytest.mark.skipif(SLOW, reason="needs a device with machine code")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_losses_are_those_of_pytorch(program: str) -> None:
@@ -47,6 +48,7 @@ def test_losses_are_those_of_pytorch(program: str) -> None:
   assert len(found) == STEPS
   compare(program, found)
 
+@pytest.mark.slow
 @pytest.mark.skipif(SLOW, reason="needs a device with machine code")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_losses_without_a_capture(program: str) -> None:

@@ -44,6 +44,7 @@ def same(kernel: UOp, program: Program) -> None:
   evaluate(program, found)
   compare("prefetch", expected, found, 0.0)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transposed", (False, True))
 def test_a_product(transposed: bool) -> None:
   kernel = product(16, 8, 1024, dtypes.float16, dtypes.float32, transposed)
@@ -57,6 +58,7 @@ def test_a_product(transposed: bool) -> None:
           - order[::-1].index(Ops.COMMIT))
   same(kernel, program)
 
+@pytest.mark.slow
 def test_arrays_are_as_many_as_fit() -> None:
   kernel = product(16, 8, 1024, dtypes.float16, dtypes.float32)
   for local_bytes, stages in ((100 << 10, 4), (5200, 2), (2100, 0)):
@@ -69,6 +71,7 @@ def test_no_more_than_there_are_iterations() -> None:
     program = lowered(product(16, 8, k, dtypes.float16, dtypes.float32))
     assert groups(program) == commits, k
 
+@pytest.mark.slow
 def test_what_is_computed_before_it_is_stored_is_stored() -> None:
   out, a, b = UOp.param(0, dtypes.float32, 128), UOp.param(1, dtypes.float32,
                                                            16 * 512), UOp.param(2, dtypes.float16, 512 * 8)
@@ -80,6 +83,7 @@ def test_what_is_computed_before_it_is_stored_is_stored() -> None:
   assert count(program, Ops.MMA) and not count(program, Ops.ASYNC_COPY) and count(program, Ops.BARRIER) > 1
   same(kernel, program)
 
+@pytest.mark.slow
 def test_lanes_of_a_batch_meet_before_arrays_are_filled_again() -> None:
   """In a nested loop, all reads of one pass must be done before the first fillings of the next pass start."""
   n, m, k = 3, 16, 512

@@ -21,6 +21,7 @@ def convert(source: DType, target: DType, lanes: int, n: int) -> UOp:
   value = UOp(Ops.CAST, target, (UOp.param(1, source, n).index(i).load(),))
   return UOp.sink(UOp.param(0, target, n).index(i).store(value, r, v))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", (1, 8))
 @pytest.mark.parametrize("target", ALL_TARGETS)
 def test_all_pairs(target: str, lanes: int) -> None:

@@ -35,6 +35,7 @@ def apply(op: Ops, dtype: DType, operands: int, lanes: int) -> UOp:
 
 def agree(kernel: UOp, target: Capabilities) -> None: check(kernel, target, data=data_for(kernel, 1, wild))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", (1, 8))
 @pytest.mark.parametrize("target", ALL_TARGETS)
 def test_binary_operations(target: str, lanes: int) -> None:

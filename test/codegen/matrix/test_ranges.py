@@ -41,6 +41,7 @@ def test_convolutions(shape: tuple[int, int, int, int, int, int]) -> None:
 def test_gradients_of_weights(shape: tuple[int, int, int, int, int, int]) -> None:
   assert count(run(gradient(*shape)), Ops.MMA) >= 1
 
+@pytest.mark.slow
 def test_what_shifts_is_outside() -> None:
   """Adjacent columns are channels, which are at equal distances in memory.
 
@@ -54,6 +55,7 @@ def test_what_shifts_is_outside() -> None:
     columns = next(r for r in ranges_of(changed.src[0]) if r in load.ranges)
     assert distance_along(load.src[0].src[1], columns, 8) == (64 if channels == 8 else math.inf)
 
+@pytest.mark.slow
 def test_weights_stay_in_a_row() -> None:
   """Their sum has the order of memory, unless channels are adjacent in memory."""
   kernel = convolution(2, 8, 6, 8, 3, 1)

@@ -61,6 +61,7 @@ def check_limits(store: UOp, opts: tuple[Opt, ...], target: Capabilities) -> Non
     if u.op is Ops.STAGE:
       assert prod(size_of(r) for r in ranges_of(u)) * u.dtype.itemsize <= target.local_bytes, "a panel is too big"
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 @settings(max_examples=60)
 @given(seed=st.integers(0, 1 << 30), in_place=st.booleans())

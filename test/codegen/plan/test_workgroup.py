@@ -104,6 +104,7 @@ def columns_of(n: int, m: int, rows: int = 1) -> UOp:
   return UOp.sink(out.index(j * n + i).store((b.index(j * m + x).load() * a.index(x * n + i).load()).reduce(Ops.ADD, x),
                                              j, i))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n, m, rows, lanes", [(16, 64, 1, [(1, 8), (2, 4)]), (24, 480, 1, [(1, 8), (2, 20)]),
                                                (8, 1024, 2, [(1, 8), (2, 32)]),
                                                (64, 64, 16, [(1, 32)]), (16, 48, 1, [(1, 16)]),

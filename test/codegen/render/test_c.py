@@ -56,6 +56,7 @@ def test_programs(tmp_path: Path) -> None:
   library = Library(named(), tmp_path)
   for k, p in enumerate(library.programs): library.check(k, memory_for(p))
 
+@pytest.mark.slow
 @needs_compiler
 def test_random_programs(tmp_path: Path) -> None:
   made = [RandomProgram(seed, lanes=lanes, steps=14) for seed in range(10) for lanes in (1, 3, 4)]
@@ -69,6 +70,7 @@ def test_conversions(tmp_path: Path) -> None:
     outputs = {i + 1: bytearray(24 * target.itemsize) for i, target in enumerate(dtypes.all)}
     library.check(k, {0: RandomProgram(0, types=(d,), items=24).memory(k)[0], **outputs})
 
+@pytest.mark.slow
 @needs_compiler
 def test_every_code_of_the_narrow_floats(tmp_path: Path) -> None:
   narrow = dtypes.fp8s + (dtypes.float16, dtypes.bfloat16)

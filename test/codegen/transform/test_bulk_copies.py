@@ -39,6 +39,7 @@ def same(kernel: UOp, program: Program) -> None:
 
 def count(program: Program, op: Ops) -> int: return sum(u.op is op for u in program.uops)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transposed", (False, True))
 def test_a_product_with_boxes(transposed: bool) -> None:
   """Both operands are contiguous along the sum, or one across it. No lane computes an address of them."""
@@ -68,6 +69,7 @@ def test_gates_that_end_inside_or_at_the_end_of_a_tile(there: int) -> None:
   assert count(program, Ops.SIGNALS) == 1 and not any(u.op is Ops.LOAD for u in program.uops)
   same(kernel, program)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", (8, 32, 64, 72))
 def test_gates_that_end_in_the_first_step_of_a_sum(there: int) -> None:
   m, n, k = 64, 64, 256
@@ -119,6 +121,7 @@ def test_what_is_no_tensor() -> None:
   assert found(64 * 128, row * 128 + step * 2) is None
   assert found(64 * 128, (row % 8) * 128 + (row // 8) * 512 + step) is None
 
+@pytest.mark.slow
 def test_a_sum_that_is_no_multiple_of_the_steps() -> None:
   """It gets zeros, the value of elements outside of the tensors."""
   kernel = product(64, 64, 504, HALF, dtypes.float32, True)

@@ -96,6 +96,7 @@ def test_softmax_and_its_gradient(n: int) -> None:
     mean = sum(a * b for a, b in zip(e, w))
     assert all(abs(v - a * (b - mean)) < 1e-5 for v, a, b in zip(row, e, w))
 
+@pytest.mark.slow
 def test_long_bodies_take_time_by_their_length() -> None:
   """The search recursed once for each node, and looked below each: RecursionError at 600 nodes, and minutes before
   that."""

@@ -16,6 +16,7 @@ from tinyhw.uop.ops import UOp
 F32 = dtypes.float32
 SEEDS = st.integers(0, 1 << 30)
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(SEEDS)
 def test_any_tile_of_the_outputs_changes_no_result(seed: int) -> None:
@@ -24,6 +25,7 @@ def test_any_tile_of_the_outputs_changes_no_result(seed: int) -> None:
   agree(nest.sink, apply(nest.sink, opts))
   agree(nest.sink, apply(nest.sink, opts, tuple(nest.rng.sample(range(5), 5))))
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(SEEDS)
 def test_reductions_are_peeled_to_any_factor(seed: int) -> None:
@@ -42,6 +44,7 @@ def test_what_is_left_of_a_reduction_is_done_by_fewer_and_fewer_lanes(left: int,
                                                                       cuts: list[tuple[int, int]]) -> None:
   assert cuts_of(left, lanes) == cuts
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(SEEDS)
 def test_peeled_stores_visit_each_element_once(seed: int) -> None:
@@ -52,6 +55,7 @@ def test_peeled_stores_visit_each_element_once(seed: int) -> None:
   agree(nest.sink, UOp.sink(*parts))
   assert sum(size_of(next(s for s in ranges_of(part) if s.arg[0] in (r.arg[0], 100))) for part in parts) == size_of(r)
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(SEEDS)
 def test_staged_loads_change_no_result(seed: int) -> None:

@@ -274,6 +274,7 @@ for i in range(n):
   print(i, flush=True)
 """
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nobody is killed here")
 @pytest.mark.parametrize("kind", ("gfx1100", "sm_90"))
 def test_processes_with_one_cache_of_kernels_and_one_that_is_killed(kind: str, tmp_path: Path) -> None:

@@ -26,12 +26,14 @@ def test_nearly_all_that_matters_is_reported(found: list[Mutant]) -> None:
   noticed, mattered = rate(found)
   assert mattered >= 200 and noticed >= 0.95 * mattered, f"{noticed} of {mattered}"
 
+@pytest.mark.slow
 def test_level_1_reports_every_broken_rule() -> None:
   """Level 2 finds damages that only change a result because another register was meant."""
   found = [mutant for arch in ARCHS for mutant in mutants(AMD, arch, cases(32, 640), drawn_seed(), strict=1)]
   print(shown(counts(found)), "noticed, of what mattered:", *rate(found))
   assert not [m for m in found if m.verdict == "missed: a rule"]
 
+@pytest.mark.slow
 def test_every_broken_rule_is_reported(found: list[Mutant]) -> None:
   """Missing or weaker waits, wait states and barriers; and any other damage that breaks a rule."""
   assert not [m for m in found if m.verdict == "missed: a rule"]
@@ -39,6 +41,7 @@ def test_every_broken_rule_is_reported(found: list[Mutant]) -> None:
     noticed, mattered = rate([m for m in found if m.kind == kind.name])
     assert mattered > 5 and (noticed == mattered or not kind.rules), f"{kind.name}: {noticed} of {mattered}"
 
+@pytest.mark.slow
 def test_what_is_reported_is_wrong(found: list[Mutant]) -> None:
   """Either the oracle finds a broken rule, or results differ with strict checks off. There are no false alarms."""
   assert not [m for m in found if m.verdict == "unconfirmed"]

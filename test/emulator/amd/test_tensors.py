@@ -103,6 +103,7 @@ def differences(a: object, b: object, where: str) -> list[str]:
     return []
   return [] if a == b else [f"{where}: {a} on the CPU, {b} here"]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", ("gfx1100", "gfx1200", "gfx942", "gfx950"))
 def test_tensors(chip: str, expected: dict[str, object]) -> None:
   found = results("AMD", chip)

@@ -39,6 +39,7 @@ def test_nearly_all_that_matters_is_reported(of_kernels: list[Mutant], of_packet
   assert mattered >= 200 and noticed >= 0.95 * mattered, (f"{noticed} of {mattered}: "
                                                           f"{[m for m in found if m.verdict in MISSED]}")
 
+@pytest.mark.slow
 def test_every_broken_rule_is_reported(of_kernels: list[Mutant]) -> None:
   """Missing or weaker stalls, waits, scoreboards and barriers; and any other damage that breaks a rule."""
   assert not [m for m in of_kernels if m.verdict == "missed: a rule"]
@@ -46,10 +47,12 @@ def test_every_broken_rule_is_reported(of_kernels: list[Mutant]) -> None:
     noticed, mattered = rate(m for m in of_kernels if m.kind == kind.name)
     assert mattered > 5 and (noticed == mattered or not kind.rules), f"{kind.name}: {noticed} of {mattered}"
 
+@pytest.mark.slow
 def test_what_is_reported_is_wrong(of_kernels: list[Mutant]) -> None:
   """Either the oracle finds a broken rule, or results differ with strict checks off. There are no false alarms."""
   assert not [m for m in of_kernels if m.verdict == "unconfirmed"]
 
+@pytest.mark.slow
 def test_packets(of_packets: list[Mutant]) -> None:
   """Each invalidation, wait or semaphore that the driver leaves out is noticed."""
   noticed, mattered = rate(of_packets)

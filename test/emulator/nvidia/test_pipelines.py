@@ -125,6 +125,7 @@ def ran(lines: Sequence[str], threads: int, memory: bytes, seed: int) -> ThreadB
   block.run()
   return block
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
 def test_they_multiply(kind: str, seed: int) -> None:
@@ -137,6 +138,7 @@ def test_they_multiply(kind: str, seed: int) -> None:
 
 LEFT_OUT = [(kind, at) for kind, (lines, _, _) in KINDS.items() for at, (_, matters) in enumerate(lines) if matters]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind, at", LEFT_OUT, ids=[f"{kind} {at} {KINDS[kind][0][at][0]}" for kind, at in LEFT_OUT])
 def test_nothing_can_be_left_out(kind: str, at: int) -> None:
   lines, threads, memory = KINDS[kind]

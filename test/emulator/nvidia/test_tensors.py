@@ -16,6 +16,7 @@ CHIPS = ("sm_80", "sm_89", "sm_90")
 @pytest.fixture(scope="module")
 def expected() -> dict[str, object]: return results("CPU")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", CHIPS)
 def test_tensors(chip: str, expected: dict[str, object]) -> None:
   found = results("NV", chip)

@@ -196,6 +196,7 @@ def test_a_write_that_others_would_see_is_done_at_once() -> None:
   view.assign(view * 10)
   assert x.uop.op is not Ops.ASSIGN and x.tolist() == [2, 30, 40] and view.tolist() == [30, 40]
 
+@pytest.mark.slow
 def test_nodes_of_overwritten_contents_are_refused() -> None:
   x = tensor(1, 2)
   node = (x + 1).uop
@@ -278,6 +279,7 @@ def test_gradients_past_an_overwrite_are_refused_by_that_name() -> None:
   (y * 2).backward()
   assert y.grad is not None and y.grad.item() == 2
 
+@pytest.mark.slow
 def test_writes_beside_values_of_others_do_not_walk_them_again() -> None:
   def walked(n: int) -> int:
     target, source = Tensor.zeros(4).contiguous().realize(), tensor(1, 2)

@@ -181,11 +181,13 @@ def wrong_after_another_process(fresh: dict[str, list[str]], folder: Path, left_
 def test_each_mode_is_seen_in_some_code(fresh: dict[str, list[str]]) -> None:
   assert len({tuple(found) for found in fresh.values()}) == len(fresh)
 
+@pytest.mark.slow
 def test_a_kernel_in_use_is_that_of_the_mode(fresh: dict[str, list[str]], count: list[str], tmp_path: Path) -> None:
   assert not wrong_in_this_process(fresh)
   count.clear()
   assert not wrong_after_another_process(fresh, tmp_path) and not count
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left_out", range(len(mode())))
 def test_a_mode_that_keys_leave_out_is_noticed(fresh: dict[str, list[str]], count: list[str], tmp_path: Path,
                                                left_out: int) -> None:
@@ -240,6 +242,7 @@ def test_what_is_to_be_shown_is_compiled_again(count: list[str], capsys: pytest.
 IN_NO_KEY = {"DEBUG", "DUMP", "SPEC", "VIZ", "IGNORE_BEAM_CACHE", "CACHE"}
 MAKES_CODE = ("uop", "codegen", "machine", "isa", "engine/run/compile.py", "engine/run/sizes.py", "engine/run/tune.py")
 
+@pytest.mark.slow
 def test_variables_that_makers_of_code_read_are_modes() -> None:
   """A new variable is in the keys, and a mode in kernel_modes shows it, or there is a reason here."""
   declared = {key for key, *_ in documentation()}

@@ -39,6 +39,7 @@ def shapes_of_one_size(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...
     return tuple(out)
   return grouped(), grouped()
 
+@pytest.mark.slow
 @given(shapes_of_one_size())
 def test_reshape_keeps_the_position(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
   shape, source = shapes

@@ -101,6 +101,7 @@ def sharded(program: tensor_programs.Program, devices: tuple[str, ...], choices:
   Tensor.realize(*[values[k] for k in program.results])
   return [values[k].numpy() for k in program.results]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [TWO, FOUR, MIXED])
 def test_random_programs(devices):
   for seed in range(25):
@@ -295,6 +296,7 @@ def trained(optimizer: Callable[..., Any], devices: tuple[str, ...] = (), jit: b
                   else run(x, y).item())
   return losses, {name: t.numpy() for name, t in get_state_dict(net).items()}
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer",
                          [lambda p: nn.optim.SGD(p, 0.1, momentum=0.9), lambda p: nn.optim.AdamW(p, 0.01, eps=1e-3)])
 def test_data_parallel_training_is_that_of_one_device(optimizer):

@@ -49,6 +49,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Tensor], list[Any], int]] = {
   "noise": (lambda v: Tensor([1.5, 2.5]).contiguous() + Tensor.randn(2) * v, FLOATING, 6),
 }
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_thousand_numbers_make_a_handful_of_kernels(name: str, compiled: list[UOp],
                                                       monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,6 +252,7 @@ def _padded(v: Any, axis: int, before: int, after: int) -> Any:
   pairs = [(before, after) if k == axis else (0, 0) for k in range(2)]
   return np.pad(v, pairs) if isinstance(v, np.ndarray) else v.pad(tuple(pairs))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs_with_moving_places(part: int) -> None:
   x, b = np.arange(120, dtype=np.float32).reshape(12, 10) % 11, np.arange(126, dtype=np.float32).reshape(14, 9) % 5

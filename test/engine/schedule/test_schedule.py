@@ -197,6 +197,7 @@ def test_canonicalize_visits_each_node_once(monkeypatch: pytest.MonkeyPatch) -> 
   canonicalize(roots(x))
   assert len(visited) == len(set(visited)) == len(x.uop.toposort())
 
+@pytest.mark.slow
 def test_schedules_that_are_kept_hold_no_results() -> None:
   """A value that depends on no storage is its own canonical graph. Its memory is freed with its last user."""
   import gc

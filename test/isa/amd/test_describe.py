@@ -23,6 +23,7 @@ from tinyhw.uop.program import Program
 def compiled(kernel: UOp, arch: str) -> Program:
   return lower(optimize(kernel, capabilities(arch)), capabilities(arch), "kernel")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_code_is_what_the_target_compiles(arch: str) -> None:
   program = compiled(product(64, 64, 256, dtypes.float16, dtypes.float32), arch)
@@ -33,6 +34,7 @@ def test_code_is_what_the_target_compiles(arch: str) -> None:
   assert any(line.startswith("occupancy: ") for line in lines) and any(line.startswith("roofline: 2097 k flop")
                                                                        for line in lines)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_model_of_a_product(arch: str) -> None:
   """For any lowering: the operations are the kernel's, no rate exceeds a peak, and the bound takes as long as the
@@ -59,6 +61,7 @@ def test_listing_is_the_golden_one(arch: str) -> None:
   sections = dict(section.split("\n", 1) for section in GOLDEN.read_text(encoding="utf-8").split("# ")[1:])
   assert listed(arch).splitlines() == sections[arch].rstrip("\n").splitlines()
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_instructions_are_as_many_as_waves_execute(arch: str) -> None:
   """The listing's count of the whole launch equals the emulator's."""
@@ -68,6 +71,7 @@ def test_instructions_are_as_many_as_waves_execute(arch: str) -> None:
     executed = execute(program, arch, data_for(kernel))
     assert f": {size(executed)} instructions, " in overall, f"{executed} in {overall}"
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ("gfx942", "gfx1100", "gfx1200"))
 def test_a_large_product_keeps_the_matrix_unit_busy(arch: str) -> None:
   """4096^3 of float16, stored as float16: at least 60 % of the matrix unit's peak by the model, in the loop and in the
@@ -75,6 +79,7 @@ def test_a_large_product_keeps_the_matrix_unit_busy(arch: str) -> None:
   found = bounds(compiled(product(4096, 4096, 4096, dtypes.float16, dtypes.float32), arch), arch)
   assert found.hottest.share >= 0.6 and found.whole.share >= 0.6, f"{found.hottest.binding}: {found.hottest.cost}"
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx1200"))
 def test_products_of_floats_keep_the_vector_unit_busy(arch: str) -> None:
   """1024^3 of float32, with factors in both orders, without a matrix unit for them. Most operations are paired in one
@@ -86,6 +91,7 @@ def test_products_of_floats_keep_the_vector_unit_busy(arch: str) -> None:
                                                                                        f"{found.hottest.cost}")
     assert not target.compile(program, arch).private_bytes
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch, forward, image, weights", [("gfx1100", 0.7, 0.7, 0.75), ("gfx1200", 0.7, 0.7, 0.7)])
 def test_convolutions_of_floats_reach_the_vector_unit(arch: str, forward: float, image: float, weights: float) -> None:
   """3x3 of 32 images of 64 channels of 56x56, padded, and both gradients: the share of the peak."""
@@ -99,6 +105,7 @@ def test_convolutions_of_floats_reach_the_vector_unit(arch: str, forward: float,
                 key=lambda found: found.whole.cost.cycles)
     assert found.whole.share >= least, f"{found.whole.share}: {found.hottest.binding}: {found.hottest.cost}"
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch, least", [("gfx942", 0.4), ("gfx1100", 0.8), ("gfx1200", 0.8)])
 def test_a_sum_that_ends_within_a_piece(arch: str, least: float) -> None:
   """The gradient of a last layer's input, over 50257 classes: adjacent lanes copy adjacent elements, each with a gate
@@ -106,6 +113,7 @@ def test_a_sum_that_ends_within_a_piece(arch: str, least: float) -> None:
   found = bounds(compiled(product(2048, 768, 50257, dtypes.float16, dtypes.float32), arch), arch)
   assert found.whole.share >= least, f"{found.whole.binding}: {found.whole.cost}"
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch, image, weights", [("gfx1100", 0.4, 0.6), ("gfx1200", 0.25, 0.2)])
 def test_elements_that_are_loaded_alone_leave_room_for_the_sums(arch: str, image: float, weights: float) -> None:
   """Both gradients of 64 channels of 56x56: a tile that spills would take up to twenty times as long."""

@@ -70,6 +70,7 @@ def test_scratch_memory_beyond_the_reach_of_an_instruction(slot: int, arch: str)
   offset = [spec.name for spec in moved[0].row.isa.specs].index("offset")
   assert [i.operands[offset] + (bases[0] if bases else 0) for i in moved] == [slot, slot + 16] * 2
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
 def test_a_launch_is_told_of_scratch_memory(arch: str) -> None:
   """More than a hundred doubles are live at once, so some are spilled."""
@@ -83,6 +84,7 @@ def test_a_launch_is_told_of_scratch_memory(arch: str) -> None:
                        "crowded"), arch)
   assert code.private_bytes > 0 and dict(code.registers)["vgpr"] > 200
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
 def test_spilled_scalars_take_the_next_vector_registers(arch: str) -> None:
   """More than a hundred uniform integers are live at once. Some are spilled to lanes of vector registers, of which few

@@ -60,6 +60,7 @@ def test_model_of_an_elementwise_kernel(arch: str) -> None:
   found = bounds(compiled(elementwise(1 << 16, 1, 1), arch), arch)
   assert found.memory is not None and found.memory >= 2 * 4 << 16 and found.hottest.share < 0.2
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_instructions_are_as_many_as_warps_execute(arch: str) -> None:
   """Compare the listing's count of the whole launch with the emulator's."""
@@ -75,6 +76,7 @@ def last_loop(program: Program, arch: str) -> list[str]:
   return lines[max(at for at, line in enumerate(lines) if line[0] == "/"):max(at for at, line in enumerate(lines)
                                                                               if line[0] == "\\") + 1]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ("sm_80", "sm_89"))
 @pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.bfloat16), ids=str)
 def test_a_large_product_keeps_the_tensor_core_busy(dtype: DType, arch: str) -> None:
@@ -88,6 +90,7 @@ def test_a_large_product_keeps_the_tensor_core_busy(dtype: DType, arch: str) -> 
   assert products in (32, 64) and len(loop) < 2 * products + 20 and not any("banks x" in line and "LDSM" in line
                                                                             for line in loop)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.bfloat16), ids=str)
 def test_a_large_product_of_four_warps_keeps_the_tensor_core_busy(dtype: DType) -> None:
   """The same holds for the rate of four warps on sm_90. Products of an iteration are adjacent, and the waits for them
@@ -101,6 +104,7 @@ def test_a_large_product_of_four_warps_keeps_the_tensor_core_busy(dtype: DType) 
   assert len(at) == 4 and at[-1] - at[0] == 3 and len(loop) < 90 and not any("MOV R" in line or "banks x" in line
                                                                              for line in loop)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("transposed, turned", [(False, True), (True, False), (True, True)])
 def test_factors_may_lie_either_way(arch: str, transposed: bool, turned: bool) -> None:
@@ -108,6 +112,7 @@ def test_factors_may_lie_either_way(arch: str, transposed: bool, turned: bool) -
   found = bounds(compiled(product(4096, 4096, 4096, dtypes.float16, dtypes.float32, transposed, turned), arch), arch)
   assert found.whole.share >= (0.85 if arch == "sm_90" else 0.8), f"{found.hottest.binding}: {found.hottest.cost}"
 
+@pytest.mark.slow
 def test_many_columns_are_read_once() -> None:
   """In the last layer of a language model all rows are in the cache. With its columns first it reaches 39 % by the
   model."""
@@ -116,6 +121,7 @@ def test_many_columns_are_read_once() -> None:
 
 ODD, LOGITS, WEIGHTS = (1001, 1001, 1001), (2048, 768, 50257), (50257, 768, 2048)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch, size, turned, least", [
   ("sm_80", ODD, False, 0.4), ("sm_80", LOGITS, False, 0.7), ("sm_80", WEIGHTS, True, 0.9),
   ("sm_90", ODD, False, 0.2), ("sm_90", LOGITS, False, 0.35), ("sm_90", WEIGHTS, True, 0.6),
@@ -126,6 +132,7 @@ def test_rows_that_are_no_whole_pieces(arch: str, size: tuple[int, int, int], tu
   found = bounds(compiled(product(*size, dtypes.float16, dtypes.float32, False, turned), arch), arch)
   assert found.whole.share >= least, f"{found.whole.binding}: {found.whole.cost}"
 
+@pytest.mark.slow
 def test_narrow_copies_have_few_gates() -> None:
   """2049^3: of a factor across the sum, a lane copies 32 elements of 8 steps of 32, the last of them after the end. The
   loop has gates for those, and one for the other factor."""
@@ -140,6 +147,7 @@ def test_a_long_sum_of_four_warps() -> None:
   program = compiled(product(2048, 768, 50304, dtypes.float16, dtypes.float32), "sm_90")
   assert bounds(program, "sm_90").whole.share >= 0.5 and sum(u.op is Ops.SHARED_OPERAND for u in program.uops) == 2
 
+@pytest.mark.slow
 def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_are_faster() -> None:
   """The sum is no multiple of 64; its zeros are outside of the tensors. With equal bounds lanes copy."""
   kernel, capable = product(4096, 4096, 1000, dtypes.float16, dtypes.float32), capabilities("sm_90")
@@ -153,6 +161,7 @@ def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_a
   text = compile_listed(program, "sm_90")[1]
   assert "async copy 64x192 of data1(" in text and "all 1 iterations" in text and "overall: not known" not in text
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch, least", [("sm_80", 0.95), ("sm_89", 0.85), ("sm_90", 0.85)])
 def test_a_large_product_of_floats_keeps_the_fma_pipe_busy(arch: str, least: float) -> None:
   """4096^3 of float32, which no tensor core computes without loss."""
@@ -178,6 +187,7 @@ def test_lanes_that_exchange_sums_take_less_of_everything(columns: int, faster: 
   assert (found.resources["d"] < other.resources["d"] / 2
           and found.resources["i"] < other.resources["i"]), "shared memory, and issue slots"
 
+@pytest.mark.slow
 def test_what_is_done_rarely_is_no_loop_and_costs_nothing() -> None:
   """Quotients have a path for rare numbers after the end of the code, from where it jumps back."""
   (kernel,) = kernels_of(Tensor.empty(512, 512, device="NULL").softmax())

@@ -54,6 +54,7 @@ def silicon(request: pytest.FixtureRequest) -> Iterator[tuple[x86_silicon.Silico
   yield opened, found
   opened.close()
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_instructions(silicon: tuple[x86_silicon.Silicon, frozenset[str]], part: int) -> None:
   """The same registers, masks and memory give the same results, and nothing else changes."""
@@ -95,6 +96,7 @@ def execute(device: cpu.CPUDevice, program: Program, memory: dict[int, bytes],
   for b in buffers: device.allocator.free(b)
   return after
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", LEVELS)
 def test_random_kernels(arch: str) -> None:
   """Generated kernels, with small numbers and with the corners of each type, give the results of their evaluation.

@@ -37,6 +37,7 @@ def test_values_are_computed_and_the_graph_stays():
   y.sum().backward()
   assert x.grad.tolist() == [2.0, 4.0]
 
+@pytest.mark.slow
 @shares
 def test_views_of_storage_are_shared_with_strides():
   x = Tensor.arange(24).reshape(2, 3, 4).contiguous().realize()
@@ -69,6 +70,7 @@ def test_copy_is_a_flag_of_numpy(flag):
     assert (x.tolist() == [1.0, 2.0]) is yes
   with pytest.raises(ArgumentError, match="copy is True or False"): x.__dlpack__(copy=np.array([True, False]))
 
+@pytest.mark.slow
 @shares
 def test_the_memory_outlives_the_tensor():
   x = Tensor([1.0, 2.0]) + 1
@@ -78,6 +80,7 @@ def test_the_memory_outlives_the_tensor():
   others = [Tensor.full((2,), float(i)).contiguous().realize() for i in range(8)]
   assert a.tolist() == [2.0, 3.0] and len(others) == 8
 
+@pytest.mark.slow
 @shares
 def test_nothing_is_kept_when_the_takers_are_gone():
   x = Tensor([1.0, 2.0])
@@ -196,6 +199,7 @@ def test_scalars_and_empty_arrays_are_taken():
   a[0] = 1
   assert x.tolist() == [0.0, 0.0]
 
+@pytest.mark.slow
 def test_the_array_lives_as_long_as_the_tensor():
   class Array(np.ndarray): pass
   a = np.arange(3.0).view(Array)
@@ -269,6 +273,7 @@ def test_buffers():
     assert memoryview(x).tolist() == [[1, 2], [3, 4]] and bytes(Tensor([1, 2], dtype="uint8")) == b"\1\2"
   with pytest.raises(InterchangeError, match="tolist"): Tensor([1.0], dtype="bfloat16").__buffer__(0)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [np.float64(2), np.float32(2), np.int64(2), np.uint8(2)],
                          ids=lambda x: type(x).__name__)
 def test_numbers_of_numpy_are_weak_as_those_of_python(number):
@@ -373,6 +378,7 @@ def test_a_write_that_waits_is_in_a_pickle():
   x.assign(x + 1)
   assert pickle.loads(pickle.dumps(x)).tolist() == [2, 3]
 
+@pytest.mark.slow
 def test_pickles_of_models_and_optimizers():
   class Model:
     def __init__(self) -> None: self.l = nn.Linear(2, 1)

@@ -83,6 +83,7 @@ USES = {
   "arange": lambda x: x.arange(5, dtype="float64"),
 }
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLACES)
 def test_places_beyond_32_bits_are_of_64(name):
   """The tensors are never computed. With fewer elements, indices have the default integer type."""
@@ -90,6 +91,7 @@ def test_places_beyond_32_bits_are_of_64(name):
   assert places(100) is dtypes.int32 and places(2 ** 31) is dtypes.int64
   assert name in ("argsort", "sort", "topk") or places(2 ** 31 - 2) is dtypes.int32    # a sort pads to a power of two
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*PLACES, *USES])
 def test_places_of_64_bits_are_the_same(name, monkeypatch):
   """Indices of 64 bits give the same results: few elements are treated as too many for 32 bits."""
@@ -106,6 +108,7 @@ def test_places_that_the_default_integer_does_not_hold():
     assert x[:100].argmax().dtype is dtypes.int8 and (x.argmax().dtype, x.argmax().item()) == (dtypes.int32, 199)
   finally: dtypes.default_int = before
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ("int8", "uint8"))
 def test_narrow_indices_of_long_axes(kind):
   """Index 256 is not index 0."""

@@ -113,6 +113,7 @@ def put_all(t: Tensor, a: Any) -> None:
 
 WAYS = (put_all, put, put_last, put_places, put_where, assign, assign_later, add, add_to_a_part)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", WAYS)
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_write_through_a_bitcast_reaches_the_storage(name: str, write: Callable[[Tensor, Any], None]) -> None:
@@ -153,6 +154,7 @@ def test_all_views_see_a_write_through_one() -> None:
   assert x.tolist() == [1, 0, 2, 0] and bytes_[8:].tolist() == [0, 0, 0, 64, 0, 0, 0,
                                                                 0] and rows.tolist() == [[1, 0], [2, 0]]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ("int32", "uint8", "int64"))
 def test_replays_write_through_a_bitcast(dtype: str) -> None:
   @TinyJit
@@ -209,6 +211,7 @@ def test_elements_that_share_memory_are_not_written(view: Callable[[Tensor], Ten
   for copy in (shared.clone(), shared.contiguous()): write(copy, np.zeros(shared.shape, dtype=np.float32))
   assert x.tolist() == np.arange(24).reshape(4, 6).tolist()
 
+@pytest.mark.slow
 def test_one_of_repeated_elements_is_written_for_all() -> None:
   x = data(2)
   rows = x.reshape(1, 2).expand(3, 2)
@@ -353,6 +356,7 @@ def test_parts_that_were_realized_see_each_other_when_the_tensor_is_gone() -> No
   array[:3] += 1
   assert second.tolist() == array[2:].tolist() and first.tolist() == array[:3].tolist()
 
+@pytest.mark.slow
 def test_a_realized_part_holds_no_graph() -> None:
   x, _ = two()
   root, part = weakref.ref(x.uop), x[:2].realize()
@@ -414,6 +418,7 @@ def test_captures_write_through_views() -> None:
   jitted = TinyJit(step)
   for k in range(4): assert jitted(data(4) + k).tolist() == [[2 * k + 1, 4 * k + 5], [4 * k + 9, 2 * k + 6]]
 
+@pytest.mark.slow
 def test_captures_write_views_of_state() -> None:
   state = Tensor.zeros(2, 2)
   first, second = state[0], state[1]
@@ -454,6 +459,7 @@ def test_gradients_are_those_of_pytorch() -> None:
                            strict=True):
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
+@pytest.mark.slow
 def test_a_loop_that_fills_storage_is_refused_and_told_the_way_round() -> None:
   def loop(x: Tensor, w: Tensor) -> Tensor:
     for i in range(4): x[i] = (x[i - 1] * w + 1).sum() if i else (w * 2).sum()

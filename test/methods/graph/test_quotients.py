@@ -9,6 +9,7 @@ from test.helpers import compare, same
 from tinyhw.errors import ArgumentError
 from tinyhw.tensor import Tensor
 
+@pytest.mark.slow
 def test_division_and_remainder_follow_the_signs():
   a, b = np.array([7, -7, 7, -7, 6], np.int32), np.array([3, 3, -3, -3, -3], np.int32)
   compare(operator.floordiv, operator.floordiv, a, b)
@@ -21,6 +22,7 @@ def test_division_and_remainder_follow_the_signs():
     compare(mine,
     theirs, f, g)
 
+@pytest.mark.slow
 def test_remainders_of_infinite_divisors():
   a, b = np.array([3, -3, 3, -3, 0, 7], np.float32), np.array([math.inf, math.inf, -math.inf, -math.inf, math.inf, 9],
                                                               np.float32)
@@ -31,6 +33,7 @@ def test_remainders_of_infinite_divisors():
   (x % y).sum().backward()
   assert x.grad.tolist() == [1.0, 1.0] and y.grad.tolist() == [-1.0, 0.0]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_remainders_are_exact_or_unknown(dtype):
   """For all magnitudes: a quotient with more bits than the steps remove gives NaN, never a wrong number."""
@@ -51,6 +54,7 @@ def test_powers_of_a_half():
     for power in (0.5, -0.5):
       same(Tensor(x).contiguous().realize() ** power, (np.sqrt(x) if power > 0 else 1 / np.sqrt(x)))
 
+@pytest.mark.slow
 def test_powers():
   x = np.array([0.5, 1.0, 2.0, 3.0], np.float32)
   for p in (0, 1, 2, 3, 7, -1, -2, 0.5, -0.5, 2.5, 100):

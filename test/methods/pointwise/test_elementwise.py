@@ -84,6 +84,7 @@ def test_python_ints_that_the_type_does_not_hold():
           and (x + 2.0**40).dtype is dtypes.float32)
   assert (x + -2**31).tolist() == [1 - 2**31, 2 - 2**31] and (Tensor([1.0]) + 2**40).tolist() == [2.0**40]
 
+@pytest.mark.slow
 def test_reflected_operators():
   x = np.array([1.0, 2.0, 4.0], np.float32)
   for f in (lambda t: 3 - t, lambda t: 3 / t, lambda t: 2 ** t, lambda t: 7 // t, lambda t: 7 % t):
@@ -134,6 +135,7 @@ def test_errors_name_both_operands():
   with pytest.raises(ArgumentError, match="an axis is a whole number, not 1.0"): Tensor([1.0]).sum(1.0)
   with pytest.raises(DeviceError, match="one on"): Tensor([1.0], device="PYTHON") + Tensor([1.0], device="PYTHON:1")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [
   lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / b, lambda a, b: a ** b, lambda a,
   b: a.maximum(b),
@@ -172,6 +174,7 @@ OF_VARIABLES = [
   lambda x, n: (x.dropout(1 / n) > 0).cast("int32") * 0,
 ]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", OF_VARIABLES)
 def test_numbers_made_of_variables_are_weak_as_pythons_own(f):
   """Eager and captured: the values and the types equal those of plain numbers."""
@@ -183,6 +186,7 @@ def test_numbers_made_of_variables_are_weak_as_pythons_own(f):
       assert got.dtype is want.dtype and got.shape == want.shape
       np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=2e-7)
 
+@pytest.mark.slow
 def test_gradients_by_numbers_made_of_variables():
   for f in (lambda x, n: x * (n / 3), lambda x, n: (x ** (1 / n)).clamp(0, n / 2), lambda x, n: n / x, lambda x,
             n: (n / 2) ** x):

@@ -30,6 +30,7 @@ def test_against_numpy(name, oracle, x):
   compare(lambda t: getattr(t, name)(), lambda a: oracle(a).astype(np.float32), x, rtol=2e-6,
   atol=1e-30 if name != "sin" else 1e-7)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 2e-15), (np.float32, 1e-6), (np.float16, 3e-3)])
 def test_hyperbolic_functions_to_the_ends_of_the_type(dtype, tolerance):
   top = float(np.finfo(dtype).max)
@@ -43,6 +44,7 @@ def test_hyperbolic_functions_to_the_ends_of_the_type(dtype, tolerance):
       expected = theirs(values.astype(np.float64)).astype(dtype)
       np.testing.assert_allclose(getattr(Tensor(values), name)().numpy(), expected, rtol=tolerance, err_msg=name)
 
+@pytest.mark.slow
 def test_odd_functions_have_their_gradient_at_zero():
   for name in ("asinh", "atan", "atanh", "asin", "sinh", "tanh", "erf", "sin"):
     x = Tensor([0.0])
@@ -52,6 +54,7 @@ def test_odd_functions_have_their_gradient_at_zero():
   x.asinh().sum().backward()
   np.testing.assert_allclose(x.grad.numpy(), [0.5 ** 0.5, 0.2 ** 0.5, 1e-20, 0.0], rtol=1e-6)
 
+@pytest.mark.slow
 def test_mixtures():
   compare(lambda a, b: a.lerp(b, 0.25), lambda a, b: a + (b - a) * np.float32(0.25), (3,), (3,))
   compare(lambda a, b: a.logaddexp(b), np.logaddexp, WIDE, WIDE[::-1].copy())
@@ -61,6 +64,7 @@ def test_integers_become_floats():
   assert Tensor([1, 4]).sqrt().dtype is dtypes.float32 and Tensor([1, 4]).sqrt().tolist() == [1.0, 2.0]
   assert Tensor([-1, 4]).abs().tolist() == [1, 4] and Tensor([-1, 0, 4]).sign().tolist() == [-1, 0, 1]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [
   lambda t: t.exp(), lambda t: t.exp2(), lambda t: t.abs().log(), lambda t: t.abs().log2(), lambda t: t.abs().sqrt(),
   lambda t: t.sin(),
@@ -79,6 +83,7 @@ def test_gradients(f):
   check_gradient(f, np.array([-1.7, -0.6, 0.3, 1.2]), tolerance=2e-6 if f(Tensor([1.0])).dtype is not dtypes.float64
                  else 1e-4)
 
+@pytest.mark.slow
 def test_gradients_where_formulas_could_overflow():
   x = Tensor([-200.0, -1.0, 0.0, 1.0, 200.0])
   for name, at_zero in (("sigmoid", 0.25), ("softplus", 0.5), ("silu", 0.5), ("gelu", 0.5), ("tanh", 1.0), ("elu", 1.0),

@@ -15,6 +15,7 @@ def expected(data: bytes, name: str) -> bytes:
   return (found.digest({"shake_128": 16, "shake_256": 32}[name]) if name.startswith("shake")
           else found.digest())  # type: ignore[call-arg]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_keccak(engine, name):
   rate = CONFIGURATIONS[name][0]
@@ -23,6 +24,7 @@ def test_keccak(engine, name):
     got = Tensor(data, dtype=dtypes.uint8).keccak(name)
     assert got.dtype is dtypes.uint8 and bytes(got.tolist()) == expected(data, name)
 
+@pytest.mark.slow
 def test_keccak_of_many():
   data = np.arange(2 * 3 * 5, dtype=np.uint8).reshape(2, 3, 5)
   got = Tensor(data).keccak().numpy()
@@ -30,6 +32,7 @@ def test_keccak_of_many():
   for at in np.ndindex(2, 3): assert got[at].tobytes() == expected(data[at].tobytes(), "sha3_256")
   assert Tensor(data[:0]).keccak("sha3_224").shape == (0, 3, 28)
 
+@pytest.mark.slow
 def test_keccak_of_a_rate_of_ones_own():
   assert Tensor(b"abc").keccak((136, 6)).tolist() == Tensor(b"abc").keccak("sha3_256").tolist()
   assert bytes(Tensor(b"").keccak((136, 1)).tolist()).hex()[:8] == "c5d24601"    # Keccak-256 before it became SHA-3
@@ -49,6 +52,7 @@ def tree(data: bytes, block: int, chunk: int) -> bytes:
       data = b"".join(hashlib.shake_128(data[i:i + block]).digest(16) for i in range(0, len(data), block))
     if chunks == 1: return data
 
+@pytest.mark.slow
 def test_hash(engine, monkeypatch):
   """Use blocks of 64 bytes, which 4 digests fill."""
   only_on(engine, "CPU", "PYTHON", why="hundreds of kernels, which test_keccak has on all engines")
@@ -60,6 +64,7 @@ def test_hash(engine, monkeypatch):
   assert Tensor([1.0, 2.0]).hash().tolist() == Tensor(np.float32([1, 2]).tobytes()).hash().tolist()
   assert Tensor([True, False]).hash().tolist() == Tensor(b"\1\0").hash().tolist()
 
+@pytest.mark.slow
 def test_hash_of_blocks_as_they_are(engine):
   only_on(engine, "CPU", why="25 steps of 4 KiB: once is enough")
   data = bytes(range(256)) * 17

@@ -28,6 +28,7 @@ def test_threads_never_share_a_draw() -> None:
   for t in threads: t.join()
   assert len(set(rows)) == 400
 
+@pytest.mark.slow
 def test_more_draws_than_one_buffer_holds() -> None:
   seen = {Tensor.rand(1, contiguous=False).item() for _ in range(300)}
   assert len(seen) > 295
@@ -69,6 +70,7 @@ def test_generators_are_of_a_thread() -> None:
   thread.join()
   assert seen["other"] == plain
 
+@pytest.mark.slow
 def test_replays_draw_from_the_generator_of_their_call(engine: str) -> None:
   if engine == "interpreter": pytest.skip("it runs no kernels, so there is nothing to capture")
   def plain(x: Tensor) -> Tensor: return (x + Tensor.rand(2)).realize()

@@ -62,6 +62,7 @@ GOLDEN = {
                                                        0.000553034944459796]),
 }
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOLDEN)
 def test_numbers_stay_what_they_are(name):
   Tensor.manual_seed(42)
@@ -70,6 +71,7 @@ def test_numbers_stay_what_they_are(name):
   if isinstance(want[0], int): assert got == want
   else: np.testing.assert_allclose(got, want, rtol=1e-6)
 
+@pytest.mark.slow
 def test_fusion_does_not_change_numbers():
   def run(contiguous: bool) -> list[list[float]]:
     Tensor.manual_seed(9)
@@ -88,12 +90,14 @@ def test_uniform_numbers(dtype):
   y = np.array(Tensor.uniform(500, low=-3, high=5).tolist())
   assert -3 <= y.min() < -2.8 and 4.8 < y.max() < 5
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_normal_numbers(dtype):
   x = np.array(Tensor.randn(1000, dtype=dtype).tolist())
   assert abs(x.mean()) < 0.1 and abs(x.std() - 1) < 0.08 and 2.3 < abs(x).max() < 5
   assert abs(np.mean(Tensor.normal(400, mean=5, std=0.5).tolist()) - 5) < 0.1
 
+@pytest.mark.slow
 def test_integers():
   x = Tensor.randint(500, low=-3, high=4).tolist()
   assert set(x) == set(range(-3, 4))
@@ -105,6 +109,7 @@ def test_integers():
   with pytest.raises(DTypeError): Tensor.randint(3, dtype=dtypes.float32)
   with pytest.raises(DTypeError): Tensor.rand(3, dtype=dtypes.int32)
 
+@pytest.mark.slow
 def test_initialisers():
   for name, bound in (("kaiming_uniform", math.sqrt(6 / (1 + 1e-4) / 50)), ("glorot_uniform", math.sqrt(6 / 60)),
                       ("scaled_uniform", 500 ** -0.5)):
@@ -114,6 +119,7 @@ def test_initialisers():
   assert (Tensor.ones(2, 3).rand_like().shape == (2, 3)
           and Tensor.ones(2, dtype="float64").randn_like().dtype is dtypes.float64)
 
+@pytest.mark.slow
 def test_permutations_and_choices():
   assert sorted(Tensor.randperm(20).tolist()) == list(range(20)) and Tensor.randperm(20).tolist() != list(range(20))
   weights = Tensor([[0.0, 1.0, 3.0], [1.0, 0.0, 0.0]])
@@ -122,6 +128,7 @@ def test_permutations_and_choices():
           and set(picked[1]) == {0})
   assert sorted(Tensor([1.0, 2.0, 3.0]).multinomial(3).tolist()) == [0, 1, 2]
 
+@pytest.mark.slow
 def test_dropout():
   x = Tensor.ones(1000)
   assert x.dropout(0.3) is x
@@ -141,6 +148,7 @@ def test_the_largest_number_is_below_one(dtype):
   largest = Tensor(to_unit(graph.broadcast(word, (1,)), to_dtype(dtype))).tolist()[0]
   assert largest == 1 - 2.0 ** -dtypes.finfo(to_dtype(dtype))[1]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype, low, high", [
   ("float32", 10, 11), ("float32", 1e6, 1e6 + 1), ("float16", -3, 5), ("bfloat16", 1, 1.02), ("float32", -1, 0),
   ("float64", 3, 4),
@@ -188,6 +196,7 @@ def test_distributions_of_floats(engine):
           and abs((x ** 3).mean()) < 4 * math.sqrt(15) / 256)
   assert abs((x ** 4).mean() - 3) < 4 * math.sqrt(96) / 256
 
+@pytest.mark.slow
 def test_distributions_of_integers(engine):
   large(engine)
   n = 1 << 15
@@ -213,6 +222,7 @@ def test_draws_and_neighbours_are_independent(engine):
   assert (abs(np.corrcoef(normal[:-1], normal[1:])[0, 1]) < 4 / 90
           and abs(np.corrcoef(abs(normal[::2]), abs(normal[1::2]))[0, 1]) < 4.5 / 64)
 
+@pytest.mark.slow
 def test_frequencies_of_choices(engine):
   large(engine)
   weights = [0.5, 0.0, 2.0, 1.5]
@@ -223,6 +233,7 @@ def test_frequencies_of_choices(engine):
   with Tensor.train():
     assert abs((Tensor.ones(1 << 14).dropout(0.3).numpy() == 0).mean() - 0.3) < 4 * math.sqrt(0.21) / 128
 
+@pytest.mark.slow
 def test_a_draw_of_many_elements(engine):
   """Counters carry beyond 32 bits: the elements before and after 2**32 differ, and agree with the definition."""
   if engine == "interpreter": pytest.skip("computes all elements")
@@ -231,6 +242,7 @@ def test_a_draw_of_many_elements(engine):
   part = Tensor(graph.shrink(words, [((1 << 32) - 2, (1 << 32) + 2)])).tolist()
   assert part == [threefry((1 << 32) - 2 + i, 3) for i in range(4)]
 
+@pytest.mark.slow
 def test_random_bits():
   def bits(counter: list[int], num: int) -> list[int]:
     return Tensor.random_bits(Tensor([1, 2], dtype="uint32"), Tensor(counter, dtype="uint32"), num).tolist()
@@ -277,10 +289,12 @@ def test_nothing_and_shapes():
   with pytest.raises(ShapeError, match="one row"): Tensor.ones(1, 1, 1).multinomial()
   assert Tensor([0.0, 0.0, 5.0, 0.0]).multinomial(2).tolist()[0] == 2
 
+@pytest.mark.slow
 def test_threefry():
   x, key = Tensor([0, 1, 2 ** 63], dtype=dtypes.uint64), Tensor([7], dtype=dtypes.uint64)
   assert x.threefry(key).tolist() == [threefry(i, 7) for i in (0, 1, 2 ** 63)]
 
+@pytest.mark.slow
 def test_a_jitted_function_draws_what_it_would_draw_without(monkeypatch):
   """Each replay gets the next draw of the same sequence. Draws outside continue after it."""
   monkeypatch.setattr(base, "realize_nodes", realizing.realize)

@@ -35,6 +35,7 @@ def test_lstm(engine: str) -> None:
   for found, wanted in zip((y[:, 0], h[0], c[0]), expected):
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
+@pytest.mark.slow
 def test_lstm_in_both_directions_with_states() -> None:
   x, w, r, b = weights(4, 2)
   h0, c0 = np.random.default_rng(9).standard_normal((2, 2, N, H)).astype(F32)

@@ -162,6 +162,7 @@ def test_functions_that_call_themselves_are_refused() -> None:
   with pytest.raises(FileFormatError, match="call each other"):
     OnnxRunner(model(graph([node("F", ["x"], ["y"], domain="own")], [value_info("x")], ["y"]), functions=functions))
 
+@pytest.mark.slow
 def test_functions_that_double_are_refused() -> None:
   functions = [function("own", f"F{i}", ["a"], ["b"], [node(f"F{i + 1}", ["a"], ["b"], domain="own")] * 8)
                for i in range(12)]

@@ -21,6 +21,7 @@ from tinyhw.selftest.frame import FAILED, NOT_RUN
 ROOT = Path(__file__).resolve().parents[4]
 Patch = pytest.MonkeyPatch
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cards", ("gfx1100", "gfx1201", "gfx942", "gfx950x2"))
 def test_all_steps_pass_on_virtual_cards(cards: str) -> None:
   done = subprocess.run([sys.executable, "-m", "tinyhw", "selftest", "AMD", "--faults"], capture_output=True, text=True,

@@ -26,6 +26,7 @@ from tinyhw.selftest.frame import Tools
 ROOT = Path(__file__).resolve().parents[4]
 Patch = pytest.MonkeyPatch
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cards", ("sm_80", "sm_90x2"))
 def test_all_steps_pass_on_virtual_cards(cards: str) -> None:
   done = subprocess.run([sys.executable, "-m", "tinyhw", "selftest", "NV", "--faults"], capture_output=True, text=True,

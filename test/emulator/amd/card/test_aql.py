@@ -117,6 +117,7 @@ def test_workgroups_of_different_dies_race(seed: int) -> None:
   kernels(it.program.computer, {it.code: kernel})
   with pytest.raises(DataRace, match="of the same dispatch"): it.submit(it.kernel(16))
 
+@pytest.mark.slow
 def test_queues_wrap() -> None:
   it = Setup()
   for _ in range(70): it.submit(it.kernel(8))

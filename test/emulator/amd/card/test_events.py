@@ -116,6 +116,7 @@ def test_the_kernel_makes_a_page_if_the_program_gives_none() -> None:
   with pytest.raises(OSError, match="has 0x8000 bytes"):
     program.kfd.mmap(SLOTS * 16, MMAP_TYPE_EVENTS, 0, READ_WRITE, MAP_SHARED)
 
+@pytest.mark.slow
 def test_slots_end() -> None:
   program = Program()
   numbers = [create(program).event_slot_index for _ in range(SLOTS - 1)]

@@ -51,6 +51,7 @@ def test_a_launch_from_packets_to_the_fence(card: str) -> None:
   it.program.settle()
   assert it.queue.read.mapping.load32(0) == it.queue.count and it.program.close() == {}
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_the_read_pointer_wraps_and_packets_go_over_the_end(seed: int) -> None:
   it = Setup(seed=seed)
@@ -77,6 +78,7 @@ def overlap(seed: int, between: list[int], card: str = "gfx1100") -> bool:
   it.submit(it.launch(), between, it.launch(), it.fence(1))
   return seen[0] > 1
 
+@pytest.mark.slow
 def test_launches_overlap_unless_something_waits() -> None:
   program = Program()
   assert any(overlap(seed, []) for seed in range(8))

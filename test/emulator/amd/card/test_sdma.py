@@ -43,6 +43,7 @@ def test_a_copy_there_and_back(card: str, size: int) -> None:
   assert it.fence.mapping.load32(0) == 9 and back == data
   assert it.queue.read.mapping.load64(0) == it.queue.count and it.program.close() == {}
 
+@pytest.mark.slow
 def test_pointers_count_bytes_and_never_wrap() -> None:
   it = Setup()
   for value in range(1, 400):

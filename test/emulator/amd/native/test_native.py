@@ -170,6 +170,7 @@ def half_shape(semantics: str, lanes: int, op_sel: int, keep: bool = True, negat
                               (("D", ResultForm("v", shift=16 * (op_sel >> 3), width=16, keep=keep)),)),),
                lanes, **more)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["v_add_f16", "v_sub_f16", "v_mul_f16", "v_max_f16", "v_min_f16", "v_cvt_f16_i16"])
 def test_half_precision(name: str) -> None:
   for op_sel, keep, negate in ((0, True, False), (9, True, name != "v_cvt_f16_i16"), (3, False, False)):

@@ -149,6 +149,7 @@ def operand(k: Kernel, spec: Any, source: random.Random) -> Any:
   if spec.access == Access.READ and source.random() < 0.4 and units == 1: return source.choice((1, 2, 0x3f800000, -1))
   return k.s(12 + 2 * source.randrange(4), units)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", COMPUTING)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_blocks(arch: str, seed: int) -> None:

@@ -80,6 +80,7 @@ def work(opened, seed: int) -> None:
     device.allocator.copyin(a, memoryview((2 * i).to_bytes(4, "little") * 64))
   device.synchronize()
 
+@pytest.mark.slow
 def test_work_is_in_order(opened) -> None:
   for seed in range(3): work(opened, seed)
 

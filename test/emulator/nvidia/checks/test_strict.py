@@ -116,6 +116,7 @@ def run_kernel(code: Code, text: bytes) -> None:
     slots += (BUFFERS + k * APART).to_bytes(8, "little")
   ThreadBlock(launch_of(code, slots, 1), 0, memory).run()
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
 def test_every_wait_and_every_cycle_of_a_kernel_is_needed(arch: str) -> None:
   """One bit of a wait mask less, one cycle of a stall less, one scoreboard that is not taken: each is an error. The

@@ -60,6 +60,7 @@ def test_lanes_are_together_where_they_meet() -> None:
     warp = executed(text, seed, P0=0xff).warps[0]
     assert warp.registers[1] == [0xff] * 8 + [0xffffff00] * 24 and warp.registers[2] == [0xffffffff] * 32
 
+@pytest.mark.slow
 def test_a_loop_that_lanes_leave_one_by_one() -> None:
   """R1 counts to R0. The loop runs often enough to be translated where lanes do not diverge."""
   text = """

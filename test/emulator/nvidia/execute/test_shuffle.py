@@ -44,12 +44,14 @@ words = st.one_of(st.integers(0, 31), st.integers(0, (1 << 32) - 1))
 clamps = st.builds(lambda clamp, segment: clamp | segment << 8, st.integers(0, 31),
                    st.sampled_from((0, 16, 24, 28, 30, 31, 5, 21)))
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.sampled_from(MODES), st.lists(words, min_size=LANES, max_size=LANES),
        st.lists(st.one_of(clamps, words), min_size=LANES, max_size=LANES))
 def test_distances_and_clamps_of_each_lane(mode: str, b: list[int], c: list[int]) -> None:
   checked(f"SHFL.{mode} P0, R6, R7, R8, R9", mode, b, c)
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.sampled_from(MODES), st.integers(0, 31), clamps, st.lists(words, min_size=LANES, max_size=LANES))
 def test_constants(mode: str, n: int, m: int, b: list[int]) -> None:

@@ -70,6 +70,7 @@ def test_columns(columns: int) -> None:
 
 def word_of(x: float) -> int: return words_of([x] * LANES)[0]
 
+@pytest.mark.slow
 def test_sums_go_on_over_steps_and_groups() -> None:
   """Lines of 128 bytes have four times 16 steps. The next 32 bytes are the next steps."""
   a, b = numbers(64, 64, 3), numbers(16, 64, 4)
@@ -166,6 +167,7 @@ def test_tf32() -> None:
   block.run()
   assert sums_of(block, 16) == [[word_of(x) for x in row] for row in product_of(a, b)]
 
+@pytest.mark.slow
 def test_translated_code_does_the_same() -> None:
   """Code is translated after eight executions. It waits and finds mistakes like code that goes step by step."""
   expected = [[word_of(x) for x in row] for row in product_of(numbers(64, 16, 1), numbers(16, 16, 2))]

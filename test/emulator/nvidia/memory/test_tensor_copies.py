@@ -82,6 +82,7 @@ def test_three_dimensions() -> None:
   places = [(4 + lane % 4, 3 + lane // 4 % 4, 7 + lane // 16) for lane in range(LANES)]
   assert list(block.warps[0].registers[4]) == [x + 8 * y + 40 * z if y < 5 else 0 for x, y, z in places]
 
+@pytest.mark.slow
 def test_a_product_of_two_swizzled_boxes() -> None:
   """As in a pipeline: the first warp requests both operands, four warps multiply them."""
   a, b = numbers(64, 64, 1), numbers(16, 64, 2)

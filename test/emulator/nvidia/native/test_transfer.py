@@ -31,6 +31,7 @@ BASED = [*(f"LDG.E{size} R{d}, [R1.U32+UR6+{offset:#x}]" for size, d, offset in 
 SHARED = [*(f"STS{size} [R1+{offset:#x}], R{b}".replace("R255", "RZ") for size, b, offset in STORES),
           *(f"LDS{size} R{d}, [R1+{offset:#x}]" for size, d, offset in LOADS)]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start, lines", ((ADDRESSES, GLOBAL), (BASES, BASED), (ADDRESSES, SHARED)),
                          ids=("global", "based", "shared"))
 def test_both_agree(start: list[str], lines: list[str]) -> None:

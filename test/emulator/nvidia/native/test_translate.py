@@ -39,6 +39,7 @@ def random_lines(source: random.Random, count: int, shared: bool = True) -> list
     found.append(("" if line.startswith(UNIFORM) else source.choice(("", "", "@P5 ", "@!P6 ", "@P0 ", "@!PT "))) + line)
   return found
 
+@pytest.mark.slow
 def test_random_code() -> None:
   clean = 0
   for seed in range(30):
@@ -49,6 +50,7 @@ def test_random_code() -> None:
     clean += not found[0][2]
   assert clean >= 15, "errors are reads of shared memory that a guard has not let be written"
 
+@pytest.mark.slow
 def test_hasty_code_has_the_same_errors() -> None:
   """Scheduled code with one stall, wait or scoreboard less."""
   errors = set()
@@ -65,6 +67,7 @@ def test_hasty_code_has_the_same_errors() -> None:
     errors.add(found[0][2].partition(":")[0])
   assert {"MissingWait", "MissingHazard"} <= errors
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hidden", ([5], [9, 8], [4]))
 def test_what_nothing_has_written(hidden: list[int]) -> None:
   for seed in range(6):
@@ -132,6 +135,7 @@ def test_asynchronous_copies(lines: list[str], message: str) -> None:
   if not error:
     assert machine.warps[0].registers[9] == [int.from_bytes(CONTENT[4 * k:4 * k + 4], "little") for k in range(32)]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 def test_random_kernels(seed: int) -> None:
   """Kernels of the compiler. Both paths execute as many instructions, and leave the same bits."""

@@ -62,16 +62,19 @@ def check(line: str, semantics: Callable[[Numbers, DType], float], dtype: DType,
         found, expected = decoded(result >> place & 0xffff, dtype), semantics((a, b, c), dtype)
         assert same(found, expected), f"{line}: {found!r}, not {expected!r}, of {(a, b, c)}"
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype, kind, arch", KINDS)
 def test_sums_and_products_are_rounded_once(dtype: DType, kind: str, arch: str) -> None:
   check(f"HADD2{kind} R0, R1, -R2", lambda x, t: rounded(x[0], 1.0, -x[1], t), dtype, arch)
   check(f"HMUL2{kind} R0, |R1|, R2", lambda x, t: abs(x[0]) * x[1] and rounded(abs(x[0]), x[1], 0.0, t), dtype, arch)
   check(f"HFMA2{kind} R0, -R1, R2, R3", lambda x, t: rounded(-x[0], x[1], x[2], t), dtype, arch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ("sm_80", "sm_89"))
 def test_bfloat16_before_sm_90_has_the_fused_one_only(arch: str) -> None:
   check("HFMA2.BF16_V2 R0, R1, 1, 1, -R3", lambda x, t: rounded(x[0], 1.0, -x[2], t), dtypes.bfloat16, arch)
 
+@pytest.mark.slow
 def test_halves_and_immediates() -> None:
   half = dtypes.float16
   check("HADD2 R0, R1.H0_H0, R2.H1_H1", lambda x, t: rounded(x[0], 1.0, x[1], t), half, "sm_90", "010", "010")

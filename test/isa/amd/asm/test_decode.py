@@ -14,6 +14,7 @@ from tinyhw.isa.amd.asm.syntax import assemble, show
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.table import table
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_bytes_of_other_assemblers_decode_and_encode_again(arch: str) -> None:
   wrong = []
@@ -27,6 +28,7 @@ def test_bytes_of_other_assemblers_decode_and_encode_again(arch: str) -> None:
 KEYS = [(arch, row.isa.key) for arch in ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1100:wave64", "gfx1200:wave64")
         for row in table(arch)]
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(KEYS), st.integers(0, 1 << 32))
 def test_decode_inverts_encode(key: tuple[str, str], seed: int) -> None:
@@ -34,6 +36,7 @@ def test_decode_inverts_encode(key: tuple[str, str], seed: int) -> None:
   code = encode(inst)
   assert decode(b"\0" * 4 + code + b"\0" * 4, 4, key[0]) == (inst, len(code))
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1100:wave64")),
        st.binary(min_size=4, max_size=16))

@@ -13,12 +13,14 @@ from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.table import build, table
 from tinyhw.machine.ir.inst import Function, MInst
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_bytes_are_those_of_other_assemblers(arch: str) -> None:
   wrong = [(v.text, assemble(v.text, v.arch).hex(), v.right) for v in vectors(arch, ";")
            if assemble(v.text, v.arch).hex() != v.right]
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
 
+@pytest.mark.slow
 def test_gfx1201_has_the_bytes_of_gfx1200() -> None:
   """test_oracle.py checks that other assemblers agree."""
   for v in vectors("gfx1200", ";"):
@@ -26,6 +28,7 @@ def test_gfx1201_has_the_bytes_of_gfx1200() -> None:
     assert assemble(v.text, arch).hex() == v.right and assemble(disassemble(bytes.fromhex(v.right), arch),
                                                                 arch).hex() == v.right, v.text
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_text_of_their_bytes_gives_the_bytes_again(arch: str) -> None:
   wrong = []
@@ -43,6 +46,7 @@ def test_refusals(arch: str) -> None:
 KEYS = [(arch, row.isa.key) for arch in ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1100:wave64", "gfx1200:wave64")
         for row in table(arch)]
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(KEYS), st.integers(0, 1 << 32))
 def test_parse_inverts_show(key: tuple[str, str], seed: int) -> None:

@@ -112,6 +112,7 @@ def divided(a: Fraction, b: Fraction, estimate: Fraction, bits: int) -> Fraction
     else: assert key == "v_div_fixup_f64"
   return values["q"]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", (4, 5, 6))
 def test_division_is_correctly_rounded_in_small_formats(bits: int) -> None:
   """All mantissas, from all estimates with 4 correct bits. 7 and 8 bits were tested by hand."""

@@ -28,6 +28,7 @@ def applied(op: Ops, dtype: DType, kind: AxisType, n: int) -> UOp:
   result = dtypes.bool if op in GroupOp.Comparison else dtype
   return UOp.sink(UOp.param(0, result, n).index(r).store(UOp(op, result, sources), r))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind, n", [(AxisType.LOCAL, 96), (AxisType.GLOBAL, 24)])
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("dtype", (*dtypes.ints, dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bool), ids=str)
@@ -47,6 +48,7 @@ def test_choices(kind: AxisType, arch: str) -> None:
     kernel = UOp.sink(UOp.param(0, dtype, n).index(r).store(UOp(Ops.WHERE, dtype, (flag, a, b)), r))
     check(kernel, arch, data=data_for(kernel, 5, wild), optimized=False, what=f"WHERE of {dtype}")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_constants_of_every_kind_are_operands(arch: str) -> None:
   """Inline constants, literals, two literals at once, and 64-bit constants that no instruction takes."""

@@ -14,6 +14,7 @@ def converted(op: Ops, source: DType, target: DType, kind: AxisType, n: int) -> 
   return UOp.sink(UOp.param(0, target, n).index(r).store(UOp(op, target, (UOp.param(1, source, n).index(r).load(),)),
                                                          r))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind, n", [(AxisType.LOCAL, 64), (AxisType.GLOBAL, 20)])
 @pytest.mark.parametrize("arch", ARCHS)
 def test_all_pairs(arch: str, kind: AxisType, n: int) -> None:

@@ -67,6 +67,7 @@ def test_one_operation_is_done_for_two_elements_at_once(arch: str, op: Ops, key:
     assert counted(sink, arch, key, "v_cvt", "v_bfe", "v_fma_mix") == [COPIES // 2, 0, 0, 0]
     if arch in ARCHS: check(sink, arch, data_for(sink, make=code), optimized=False, what=f"{op.name}")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_an_exact_product_and_a_sum_are_one_instruction(arch: str) -> None:
   a, b, c, ranges = (wide(x) if isinstance(x, UOp) else x for x in elements())

@@ -44,6 +44,7 @@ def test_layouts_of_the_vector_unit_have_each_element() -> None:
       assert ({layout.place("step", lane, k) for k in range(layout.count) if layout.place(name, lane, k) == at}
               == set(range(m.k)))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch, unit", UNITS, ids=NAMES)
 def test_one_tile_and_several(arch: str, unit: Unit) -> None:
   x = unit.matrix
@@ -58,16 +59,19 @@ def test_one_tile_and_several(arch: str, unit: Unit) -> None:
     assert any(name.endswith(unit.key[2:]) for name in names), "by itself, or as one of two operations"
     check(kernel, arch, what=f"{unit.key} {sizes}")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", MATRIX_ARCHS)
 def test_what_does_not_divide_and_a_transposed_factor(arch: str) -> None:
   check(product(37, 50, 40, dtypes.float16, dtypes.float32), arch)
   check(product(32, 32, 32, dtypes.float16, dtypes.float32, transposed=True), arch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transposed, turned", [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
 def test_rows_that_are_no_whole_pieces(arch: str, transposed: bool, turned: bool) -> None:
   check(product(65, 67, 63, dtypes.float16, dtypes.float32, transposed, turned), arch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch, operand", [("gfx1100", dtypes.fp8e4m3), ("gfx942", dtypes.fp8e5m2)])
 def test_narrower_factors_are_converted_to_halves(arch: str, operand: DType) -> None:
   """The unit has no fp8, or another kind of fp8, as on gfx942."""
@@ -90,6 +94,7 @@ def test_sums_stay_in_their_registers(arch: str) -> None:
                  if isinstance(r, Reg)}
         assert not sums & moved
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", MATRIX_ARCHS)
 @pytest.mark.parametrize("result", (dtypes.float16, dtypes.float32), ids=lambda dtype: dtype.name)
 def test_results_are_stored_in_wide_pieces(arch: str, result: DType) -> None:
@@ -107,6 +112,7 @@ def test_results_are_stored_in_wide_pieces(arch: str, result: DType) -> None:
   assert not any(u.op is Ops.GEP and u.dtype.count == 1 and u.src[0].dtype.scalar() is dtypes.float32
                  for u in program.uops)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", MATRIX_ARCHS)
 def test_large_tiles_and_loads_one_iteration_early(arch: str) -> None:
   """Several matrices of a wave and several waves, as in a large product. Three blocks of k steps are staged; the last
@@ -118,6 +124,7 @@ def test_large_tiles_and_loads_one_iteration_early(arch: str) -> None:
   assert len(copies) >= 2 and max(copies) > 1
   check(optimized, arch, data_for(kernel), optimized=False, meaning=kernel)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx1200"))
 @pytest.mark.parametrize("transposed, turned", [(False, False), (True, False), (False, True), (True, True)])
 def test_floats_on_the_vector_unit(arch: str, transposed: bool, turned: bool) -> None:
@@ -128,6 +135,7 @@ def test_floats_on_the_vector_unit(arch: str, transposed: bool, turned: bool) ->
     assert {u.arg for u in program.uops if u.op is Ops.MMA} == {VECTOR.matrix}
     check(kernel, arch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx1200"))
 def test_convolutions_of_floats_on_the_vector_unit(arch: str) -> None:
   """The forward pass and the gradient of weights: each element has a gate."""
@@ -136,6 +144,7 @@ def test_convolutions_of_floats_on_the_vector_unit(arch: str) -> None:
     assert {u.arg for u in program.uops if u.op is Ops.MMA} == {VECTOR.matrix}
     check(kernel, arch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pad", (0, 1))
 @pytest.mark.parametrize("arch", ARCHS)
 def test_convolutions(arch: str, pad: int) -> None:
@@ -152,6 +161,7 @@ def test_convolutions_of_many_channels(arch: str, kernel: UOp) -> None:
   """Lanes load contiguous elements, with a gate for each, and store pieces of several steps, or columns."""
   check(halved(kernel), arch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_more_lanes_than_there_is_to_copy(arch: str) -> None:
   """Rows and steps may have fewer elements than there are lanes: no two lanes store the same one."""

@@ -20,10 +20,12 @@ from tinyhw.isa.sass.table.control import Control
 from tinyhw.isa.sass.table.form import GENERATIONS
 from tinyhw.isa.sass.table.table import build, table
 
+@pytest.mark.slow
 def test_text_is_that_of_the_disassembler() -> None:
   wrong = [(v.arch, v.text, text) for v in vectors() if not v.same(text := show(*decode(v.code, 0, v.arch), v.pc))]
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
 
+@pytest.mark.slow
 def test_text_gives_the_bytes_again() -> None:
   wrong = []
   for v in vectors():
@@ -32,6 +34,7 @@ def test_text_gives_the_bytes_again() -> None:
     if encode(*parse(text, v.arch, v.pc)) != v.code: wrong.append((v.arch, text))
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
 
+@pytest.mark.slow
 def test_the_text_of_the_disassembler_is_understood() -> None:
   """The text has no control word, but the descriptor that the disassembler leaves out."""
   wrong = []
@@ -43,6 +46,7 @@ def test_the_text_of_the_disassembler_is_understood() -> None:
 
 KEYS = [(arch, key) for arch in GENERATIONS for key in table(arch).lines]
 
+@pytest.mark.slow
 @given(st.sampled_from(KEYS), st.integers(0, 1 << 32))
 def test_parse_inverts_show(key: tuple[str, str], seed: int) -> None:
   rng, row = random.Random(seed), table(key[0])[key[1]]

@@ -18,6 +18,7 @@ from tinyhw.isa.sass.target import assemble
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("dtype", (*dtypes.ints, dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16,
                                    dtypes.bool), ids=str)
@@ -51,6 +52,7 @@ def test_numbers_that_a_constant_bounds(bound: float) -> None:
       names = {inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities("sm_90"), "test"), "sm_90")[2]}
       assert ("FMNMX" in names) == ("FSETP" not in names) == bool(bound)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ("loop", "unrolled", "both"))
 def test_the_largest_of_many_is_one_instruction_each(kind: str) -> None:
   for dtype in (dtypes.float32, dtypes.float16):
@@ -60,6 +62,7 @@ def test_the_largest_of_many_is_one_instruction_each(kind: str) -> None:
     found = [inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities("sm_90"), "test"), "sm_90")[2]]
     assert "FMNMX" in found and not {"FSETP", "FFMA"} & set(found)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_constants_of_every_kind_are_operands(arch: str) -> None:
   """Immediates of 32 bits, two of them at once, on either side, and those of 64 bits."""
@@ -78,6 +81,7 @@ def test_constants_of_every_kind_are_operands(arch: str) -> None:
         check(UOp.sink(UOp.param(0, dtype, n).index(r).store(chosen, r)), arch, optimized=False,
               what=f"{value} of {dtype}")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_division_of_float64(arch: str) -> None:
   """Some divisors have a mantissa of ones, whose reciprocal is close to the middle of two numbers. Some results are

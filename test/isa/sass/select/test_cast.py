@@ -15,6 +15,7 @@ from tinyhw.isa.sass.target import assemble
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_all_pairs(arch: str) -> None:
   for source, target in itertools.permutations(dtypes.all, 2):

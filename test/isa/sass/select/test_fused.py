@@ -65,6 +65,7 @@ def test_products_of_64_bits_of_narrow_factors(source: DType, letters: str) -> N
   product = alu(Ops.MUL, *[UOp(Ops.CAST, dtypes.int64, (x,)) for x in (a, b)])
   assert counts(stored(product))["IMAD"] == 0, "no product of upper halves"
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("dtype", (dtypes.int32, dtypes.uint32, dtypes.float32, dtypes.int64, dtypes.float64), ids=str)
 def test_truths(dtype: DType, arch: str) -> None:
@@ -91,6 +92,7 @@ def test_constants_in_the_place_of_what_is_not_loaded(dtype: DType) -> None:
   kernel = UOp.sink(UOp.param(0, dtype, N).index(at).store(load, r, k))
   check(kernel, "sm_90", data=data_for(kernel, 6, wild), optimized=False, what=str(dtype))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_bits(arch: str) -> None:
   """Test all pairs of operations, with a constant at any operand."""

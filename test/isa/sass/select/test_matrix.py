@@ -33,6 +33,7 @@ HALF = dtypes.float16
 
 def count(program: Program, op: Ops) -> int: return sum(u.op is op for u in program.uops)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("dtype", (HALF, dtypes.bfloat16), ids=str)
 def test_products(dtype: object, arch: str) -> None:
@@ -61,6 +62,7 @@ def test_sums_begin_as_zeros_that_are_made_where_they_are() -> None:
 FP8 = dtypes.fp8e4m3
 WIDENED = [(FP8, FP8), (dtypes.fp8e5m2, FP8), (dtypes.int8, HALF), (dtypes.fp8e5m2, dtypes.bfloat16)]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left, right", WIDENED, ids=lambda dtype: str(dtype).removeprefix("dtypes."))
 def test_narrower_factors_are_converted_to_what_the_unit_takes(left: DType, right: DType) -> None:
   """The conversion is exact: float16 represents all numbers of 8 bits."""
@@ -73,11 +75,13 @@ def test_narrower_factors_are_converted_to_what_the_unit_takes(left: DType, righ
     assert "HMMA.16816" in {inst.row.name for _, inst, _ in placed}
   check(kernel, "sm_80")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m, n, k, transposed", [(16, 8, 16, False), (16, 8, 16, True), (64, 64, 64, False),
                                                  (64, 64, 64, True), (37, 50, 40, False)])
 def test_shapes(m: int, n: int, k: int, transposed: bool) -> None:
   check(product(m, n, k, HALF, dtypes.float32, transposed), "sm_80")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transposed, turned", [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("m, n, k", [(65, 67, 63), (33, 40, 130), (40, 34, 75)])
 def test_rows_that_are_no_whole_pieces(m: int, n: int, k: int, transposed: bool, turned: bool) -> None:
@@ -100,6 +104,7 @@ def test_another_shape_is_refused() -> None:
   with pytest.raises(CompileError, match="sm_90 has no matrix unit for Matrix.m=4"):
     select(Program("k", (base, local, factor, zero, product)), target("sm_90"))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("transposed", (False, True))
 def test_factors_are_copied_ahead(arch: str, transposed: bool) -> None:
@@ -113,6 +118,7 @@ def test_factors_are_copied_ahead(arch: str, transposed: bool) -> None:
   assert all(control.write != 0 for _, inst, control in placed if inst.row.name != "LDGDEPBAR")
   check(kernel, arch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype, result", [(dtypes.int8, dtypes.int32), (dtypes.uint8, dtypes.uint32)], ids=str)
 @pytest.mark.parametrize("transposed", (False, True))
 def test_products_of_bytes(dtype: DType, result: DType, transposed: bool) -> None:
@@ -125,6 +131,7 @@ def test_products_of_bytes(dtype: DType, result: DType, transposed: bool) -> Non
       assert "IMMA.16832" in names and "LDSM" in names and ("LDGSTS.U" in names) == (transposed and k > 1000)
     if k < 1000 or transposed: check(kernel, "sm_80")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m, n, k, transposed", [(4, 32, 4, False), (64, 64, 256, False), (64, 64, 256, True),
                                                  (37, 50, 40, False)])
 def test_products_of_floats(m: int, n: int, k: int, transposed: bool) -> None:
@@ -206,6 +213,7 @@ def test_narrow_pieces_of_bytes_and_of_long_sums(monkeypatch: pytest.MonkeyPatch
                for u in program.uops) == (1 if dtype is dtypes.int8 else 2)
     check(kernel, "sm_90")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("boxed", (False, True))
 def test_long_sums_of_groups_are_in_blocks(boxed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
   """A loop around the loop of the stagings has a variable of its own. Here 16 instructions are a block, and more are a
@@ -252,6 +260,7 @@ def test_products_of_groups_of_bytes(dtype: DType, result: DType, name: str) -> 
   assert sum(inst.row.name == name for inst in placed) == 4
   check(optimized, "sm_90", data_for(kernel), optimized=False, meaning=kernel)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype, result, name", OF_BYTES[1:3], ids=[str(dtype) for dtype, _, _ in OF_BYTES[1:3]])
 def test_boxes_of_bytes(dtype: DType, result: DType, name: str) -> None:
   """Bulk tensor copies load the factors of products of groups."""
@@ -271,6 +280,7 @@ def test_bytes_must_lie_along_the_sum_for_products_of_groups(dtype: DType, resul
     kernel = optimize(product(1024, 1024, 1024, dtype, result, transposed), allowing("sm_90"))
     assert any(u.op is Ops.MMA and u.arg.shared_operands for u in kernel.toposort()) == transposed
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", dtypes.fp8_ocp, ids=str)
 def test_products_of_fp8_with_short_sums(dtype: DType) -> None:
   """They must be allowed. Sums of small numbers are exact."""
@@ -280,6 +290,7 @@ def test_products_of_fp8_with_short_sums(dtype: DType) -> None:
     assert name in {inst.row.name for _, inst, _ in assemble(lower(optimized, caps, "product"), "sm_89")[2]}
   check(optimized, "sm_89", data_for(kernel), optimized=False, meaning=kernel)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("transposed", (False, True))
 def test_products_of_tf32(arch: str, transposed: bool) -> None:
@@ -296,6 +307,7 @@ def test_products_of_tf32(arch: str, transposed: bool) -> None:
   halves = optimize(product(32, 16, 32, HALF, dtypes.float32), caps)
   assert {u.arg.operand for u in halves.toposort() if u.op is Ops.MMA} == {HALF}
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m, n, k, transposed", [(37, 50, 40, False), (16, 16, 512, True)])
 def test_shapes_of_tf32(m: int, n: int, k: int, transposed: bool) -> None:
   """Sizes that do not divide, and factors that are copied ahead."""
@@ -344,6 +356,7 @@ def test_batches_and_what_follows_a_product_of_groups() -> None:
 WAITS = [("WARPGROUP", 0), ("WARPGROUP.DEPBAR", 0), ("WARPGROUP.DEPBAR", -1), ("FENCE", 0), ("BAR", 0),
          ("DEPBAR.LE", 0)]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, which", WAITS)
 def test_each_wait_for_products_of_groups_is_needed(name: str, which: int) -> None:
   """Without it the emulator finds an error: sums that others touch, overwritten arrays, or factors that are missing or

@@ -51,6 +51,7 @@ def counted(sink: UOp, arch: str, *names: str) -> list[int]:
 def compare(sink: UOp, arch: str, seed: int = 0) -> None:
   check(sink, arch, data_for(sink, seed, code), optimized=False, what=f"{arch} {seed}")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op, name", [(Ops.ADD, "HADD2"), (Ops.SUB, "HADD2"), (Ops.MUL, "HMUL2")])
 @pytest.mark.parametrize("arch", ARCHS)
 def test_one_operation_is_done_for_two_elements_at_once(arch: str, op: Ops, name: str) -> None:
@@ -64,6 +65,7 @@ def test_one_operation_is_done_for_two_elements_at_once(arch: str, op: Ops, name
                                                        0], "what stands the other way round is turned"
   compare(sink, arch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch, name", [("sm_80", "HFMA2.BF16_V2"), ("sm_89", "HFMA2.BF16_V2"),
                                         ("sm_90", "HADD2.BF16_V2")])
 def test_sums_of_bfloat16(arch: str, name: str) -> None:
@@ -74,6 +76,7 @@ def test_sums_of_bfloat16(arch: str, name: str) -> None:
       assert counted(sink, arch, name, "F2FP", "FADD") == [COPIES // 2, 0, 0]
       compare(sink, arch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_products_of_bfloat16_are_rounded_as_float32_rounds_them(arch: str) -> None:
   a, b, _, ranges = elements(dtypes.bfloat16)
@@ -81,6 +84,7 @@ def test_products_of_bfloat16_are_rounded_as_float32_rounds_them(arch: str) -> N
   assert counted(sink, arch, "HMUL2", "HFMA2", "FMUL", "F2FP") == [0, 0, COPIES, COPIES // 2]
   for seed in range(3): compare(sink, arch, seed)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype, arch", [*((dtypes.float16, arch) for arch in ARCHS), (dtypes.bfloat16, "sm_90")])
 def test_choices_are_made_by_masks(dtype: DType, arch: str) -> None:
   a, b, _, ranges = elements(dtype)
@@ -96,6 +100,7 @@ def test_choices_are_made_by_masks(dtype: DType, arch: str) -> None:
             and not any(found[3:])), f"{value}: {found}"
     for seed in range(2): compare(sink, arch, seed)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype, arch", [*((dtypes.float16, arch) for arch in ARCHS), (dtypes.bfloat16, "sm_90")])
 def test_choices_by_truths_that_are_no_masks(dtype: DType, arch: str) -> None:
   """Two words are chosen, and half of each is taken. No element is converted for that."""
@@ -111,6 +116,7 @@ def test_choices_by_truths_that_are_no_masks(dtype: DType, arch: str) -> None:
   assert counted(sink, arch, "SEL", "PRMT", "F2FP") == [COPIES // 2, 0, 0], "one truth for both"
   compare(sink, arch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype, arch", [*((dtypes.float16, arch) for arch in ARCHS), (dtypes.bfloat16, "sm_90")])
 def test_a_bound_is_one_instruction(dtype: DType, arch: str) -> None:
   a, b, _, ranges = elements(dtype)
@@ -123,6 +129,7 @@ def test_a_bound_is_one_instruction(dtype: DType, arch: str) -> None:
     assert found == [count * COPIES // 2, *[0] * (2 + len(CONVERSIONS))], f"{value}: {found}"
     for seed in range(2): compare(sink, arch, seed)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_sum_with_an_exact_product_is_fused_in_float32(arch: str) -> None:
   """It is not fused in float16, where it would be rounded once."""

@@ -26,6 +26,7 @@ def test_indices_that_reach_far(arch: str) -> None:
   names = [inst.row.name for _, inst, _ in assemble(program, arch)[2]]
   assert "IMAD.WIDE" in names and "IADD3" in names
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_more_values_than_registers(arch: str) -> None:
   """More than a hundred doubles are live at once, and more bools than predicates. They are spilled to memory of the

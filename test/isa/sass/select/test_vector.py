@@ -87,6 +87,7 @@ def test_what_memory_does_not_take_is_not_extended(dtype: DType, copies: int) ->
   gated = UOp.sink(UOp.param(0, dtypes.int32, n).index(place).store(gated.cast(dtypes.int32), lane, k))
   check(gated, "sm_90", data=data_for(gated, 8, wild), optimized=False)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copies", (2, 4, 8, 16))
 def test_truths_are_loaded_and_stored_together(copies: int) -> None:
   """A bool is a byte. Compare, negate and combine bools, choose by them, with gates and constants."""

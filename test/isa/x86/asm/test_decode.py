@@ -13,6 +13,7 @@ from x86.random import random_instruction
 
 MNEMONICS = sorted(TABLE.mnemonics())
 
+@pytest.mark.slow
 @given(st.sampled_from(MNEMONICS), st.integers(0, 1 << 32))
 @settings(derandomize=True, deadline=None, max_examples=400)
 def test_decode_inverts_encode(mnemonic: str, seed: int) -> None:
@@ -22,12 +23,14 @@ def test_decode_inverts_encode(mnemonic: str, seed: int) -> None:
     code = encode(inst)
     assert decode(b"\xcc" + code + b"\xcc", 1) == (inst, len(code))
 
+@pytest.mark.slow
 def test_every_row_decodes_to_itself() -> None:
   rng = random.Random(1)
   insts = [random_instruction(row, rng) for row in TABLE]
   code = b"".join(map(encode, insts))
   assert [inst for _, inst in decode_all(code)] == insts
 
+@pytest.mark.slow
 @given(st.binary(min_size=1, max_size=16))
 @settings(derandomize=True, deadline=None, max_examples=500)
 def test_what_decodes_encodes_to_the_same_meaning(code: bytes) -> None:

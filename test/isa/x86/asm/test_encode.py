@@ -28,6 +28,7 @@ def golden(mark: str) -> Iterator[tuple[str, str]]:
     at = line.find(f" {mark} ")
     if at >= 0: yield line[:at].strip(), line[at + 3:]
 
+@pytest.mark.slow
 def test_bytes_are_those_of_the_reference_assembler() -> None:
   wrong = [(text, assemble(text).hex(" "), code) for text, code in golden(";") if assemble(text).hex(" ") != code]
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"

@@ -12,6 +12,7 @@ from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.inst import Block, MInst, Reg
 from x86.random import random_instruction
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(TABLE.mnemonics())), st.integers(0, 1 << 32))
 @settings(derandomize=True, deadline=None, max_examples=200)
 def test_parse_inverts_show(mnemonic: str, seed: int) -> None:

@@ -56,6 +56,7 @@ def selected(p: Program, arch: str) -> Counter[str]:
   t = target(arch)
   return Counter(inst.row.name for block in t.select(p, t).blocks for inst in block.insts)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("name", CHOICES)
 def test_values(name: str, arch: str) -> None:

@@ -37,6 +37,7 @@ def test_kernels(compared, name):
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
   assert len(compared) > before
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs(compared, part):
   for seed in range(part, 24, 4):
@@ -81,6 +82,7 @@ def emitted() -> dict[bytes, str]:
     if inst.row.isa.block < 0: out[bytes(data[offset:offset + size])] = show(inst)
   return out
 
+@pytest.mark.slow
 def test_instructions_of_the_level_were_executed(compared):
   """The kernels above used all registers and all kinds of instructions that only AVX-512 has."""
   for name in x86_kernels.KERNELS: x86_kernels.results(name, DEVICE)
@@ -90,6 +92,7 @@ def test_instructions_of_the_level_were_executed(compared):
   for name in ("zmm0", "zmm15", "zmm16", "zmm20", "ymm", "xmm", "{k1}"):
     assert any(name in text for text in shown), name
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("llvm-mc"), reason="llvm-mc is not installed")
 def test_llvm_reads_the_same_instructions(compared):
   for name in ("matmul", "argmax", "where", "padding", "softmax", "arithmetic of int64", "gather"):

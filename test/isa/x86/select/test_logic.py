@@ -63,6 +63,7 @@ def test_what_is_no_rotation(arch: str) -> None:
       run(p, arch, dtypes.uint32)
       assert not any(row.startswith(("vprol", "rol")) for row in selected(p, arch))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", LOGIC)
 @pytest.mark.parametrize("outer", LOGIC)
 def test_logic_of_three_operands(outer: Ops, inner: Ops) -> None:

@@ -30,11 +30,13 @@ def best_level() -> str:
   try: return Device["CPU"].arch
   except DeviceError: return ""
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", x86_kernels.KERNELS)
 def test_kernels(native, name):
   for a, b in zip(x86_kernels.results(name, "X86"), x86_kernels.results(name, native)):
     np.testing.assert_array_equal(a, b)
 
+@pytest.mark.slow
 def test_random_programs():
   for seed in range(16):
     program = tensor_programs.make(seed)
