@@ -26,6 +26,7 @@ for name, method in {{**accuracy.OPERATIONS, **accuracy.METHODS}}.items():
 print(json.dumps({{name: float(error) for name, error in found.items()}}))
 """
 
+@pytest.mark.slow
 @pytest.mark.skipif(not accuracy.EXACT, reason="NumPy's longdouble is no wider than a float64 here")
 @pytest.mark.parametrize("device, chip, seed", [("AMD", "gfx1100", "3"), ("AMD", "gfx942", "4"), ("NV", "sm_89", "3"),
                                                 ("NV", "sm_90", "6")])

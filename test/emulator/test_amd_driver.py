@@ -97,6 +97,7 @@ class Vectors:
     self.device.allocator._copyout(memoryview(out), self.buffers[index])
     return list(struct.unpack(f"<{COUNT}f", out))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("card", CARDS)
 def test_kernels_that_need_each_other(opened: Opener, card: str, seed: int) -> None:
@@ -134,6 +135,7 @@ def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: s
 def test_random_work_is_done_as_if_in_order(opened: Opener, card: str, seed: int) -> None:
   done_in_order(opened(card, seed=seed)[1], random.Random(seed))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dies", [1, 2, 4])
 def test_cards_of_fewer_dies(opened: Opener, dies: int, monkeypatch: pytest.MonkeyPatch) -> None:
   """Partitions of an MI300X: one die has a PM4 queue."""
@@ -144,6 +146,7 @@ def test_cards_of_fewer_dies(opened: Opener, dies: int, monkeypatch: pytest.Monk
   device.submit([Launch(program, [a, b, c], (), GROUPS), Launch(program, [c, b, a], (), GROUPS)])
   assert it.read(0) == [x + 2 * y for x, y in zip(*it.values[:2])] and len(computer.gpus[0].xccs) == dies
 
+@pytest.mark.slow
 def test_without_strict_checks_the_results_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
   computers = [GpuHost("gfx942", ["gfx942"], strict=strict) for strict in (True, False)]
   results = []
@@ -171,6 +174,7 @@ def test_recordings_replay_and_are_patched(opened: Opener, card: str) -> None:
   assert it.read(2) == [p + r for p, r in zip(after, z)]
   assert it.read(0) == [p + r + q if i < LANES else p for i, (p, q, r) in enumerate(zip(after, y, z))]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", CARDS)
 @pytest.mark.parametrize("size", [1, 4096, 9 << 20])
 def test_bytes_go_there_and_back(opened: Opener, card: str, size: int) -> None:
@@ -232,6 +236,7 @@ def test_a_kernel_without_end_meets_the_deadline(opened: Opener) -> None:
     device.synchronize()
   assert "endless" in caught.value.message and HCQDEV_WAIT_TIMEOUT_MS.value > 1000 and not computer.gpus[0].work
 
+@pytest.mark.slow
 def test_memory_that_runs_out(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setitem(CHIPS, "gfx1200", dataclasses.replace(CHIPS["gfx1200"], vram=48 << 20))
   computer, device = opened("gfx1200")
@@ -242,6 +247,7 @@ def test_memory_that_runs_out(opened: Opener, monkeypatch: pytest.MonkeyPatch) -
   for buffer in taken: device.allocator.free(buffer, size)
   device.allocator.free(device.allocator.alloc(2 * size), 2 * size)
 
+@pytest.mark.slow
 def test_a_reset_of_the_gpu_is_told(opened: Opener) -> None:
   computer, device = opened("gfx1200")
   program, it = device.load(code(device, addition("gfx1200"))), Vectors(device)

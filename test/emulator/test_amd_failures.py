@@ -41,6 +41,7 @@ AMD = Vendor(lambda card: GpuHost(card, [card]),
 def test_opening(card: str, monkeypatch: pytest.MonkeyPatch) -> None:
   assert {"open", "mmap", "CreateQueue", "CreateEvent", "AcquireVm"} <= opening_fails(AMD, card, monkeypatch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", CARDS)
 def test_in_mid_run(card: str, monkeypatch: pytest.MonkeyPatch) -> None:
   names = running_fails(AMD, card, monkeypatch, 1 if card == "gfx1100" else cases(3, 1))

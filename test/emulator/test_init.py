@@ -36,6 +36,7 @@ def test_names_that_are_none(name: str) -> None:
           "and their number .* gfx1100x2")
   with pytest.raises(ConfigError, match=f"EMULATE={name!r}.*({form})"): emulator.make(name)
 
+@pytest.mark.slow
 def test_a_forked_child_has_its_own() -> None:
   mine = emulator.box("gfx1100")
   child = os.fork()

@@ -43,6 +43,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
     rm.forget(computer)
     assert computer.census() == {}
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", CARDS)
 def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: str,
                                                          monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,11 +86,13 @@ def len_of_copy(device: NVDevice) -> int:
   commands.copy(0, 0, 4)
   return len(commands.words)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("card", CARDS)
 def test_random_work_is_done_as_if_in_order(opened: Opener, card: str, seed: int) -> None:
   done_in_order(opened(card, seed)[1], random.Random(seed))
 
+@pytest.mark.slow
 def test_a_launch_of_no_blocks_keeps_the_order_of_others(opened: Opener) -> None:
   """It waits for the first kernel, so the third one need not."""
   for seed in range(3):
@@ -175,6 +178,7 @@ def work(card: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> bool:
 @pytest.mark.parametrize("card", CARDS)
 def test_the_driver_as_it_is(card: str, monkeypatch: pytest.MonkeyPatch) -> None: assert work(card, 0, monkeypatch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_in_the_driver_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
   """Real hardware forgives each of them most of the time."""

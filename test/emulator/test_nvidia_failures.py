@@ -54,6 +54,7 @@ NV = Vendor(lambda card: GpuHost(card, [card]),
             frozenset({"AcquireComputeModeReservation", "FbGetInfo", "GrGetInfo", "GrGetGpcMask", "GrGetTpcMask"}),
             said=lambda call: "making " if call == "RmAlloc" else call)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", ("sm_80", "sm_90"))
 def test_opening(card: str, monkeypatch: pytest.MonkeyPatch) -> None:
   with Context(EMULATE=""): names = opening_fails(NV, card, monkeypatch)

@@ -164,6 +164,7 @@ def test_memory_that_the_other_holds(users: Users, kind: str, killed: bool, monk
   one.device.allocator.free(one.device.allocator.alloc(2 * size), 2 * size)
   goes_on(one)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", AMD_KINDS)
 def test_queues_that_the_other_has(users: Users, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
   """The queues of copy engines, of which a card has few; then all queues, whose number the kernel limits."""
@@ -183,6 +184,7 @@ def test_queues_that_the_other_has(users: Users, kind: str, monkeypatch: pytest.
   with pytest.raises(DriverError, match="CreateQueue: .*EPERM.*amdgpu.max_num_of_queues_per_device"): User(box)
   box.kill()
 
+@pytest.mark.slow
 def test_channels_that_the_other_has(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
   """A GPU has a limited number for all processes. A user that got only one of two leaves nothing."""
   one, = users("sm_90", 1)
@@ -262,6 +264,7 @@ def test_a_reset_is_told_to_both_and_a_third_one_works(users: Users, kind: str) 
   try: goes_on(third)
   finally: third.close()
 
+@pytest.mark.slow
 def test_an_error_of_the_card_is_told_to_both_and_a_third_one_works(users: Users) -> None:
   """The kernel's driver writes it into the notifiers of all channels. Each process learns of it at its next submission.
   """

@@ -25,6 +25,7 @@ def columns(terms: int, n: int) -> UOp:
   i, x = UOp.range(n, 0), UOp.range(terms, 1, AxisType.REDUCE)
   return UOp.sink(out.index(i).store(a.index(x * n + i).load().reduce(Ops.ADD, x), i))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_matrix_is_summed_along_its_columns_as_fast_as_it_is_read(arch: str) -> None:
   """8192 rows of 4096: at most 1.5 times the time of memory.
@@ -33,6 +34,7 @@ def test_a_matrix_is_summed_along_its_columns_as_fast_as_it_is_read(arch: str) -
   """
   assert share_of_memory(columns(8192, 4096), arch) >= 0.66
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_sums_of_columns_are_right(arch: str) -> None:
   kernel = columns(256, 64)
@@ -53,6 +55,7 @@ def test_long_odd_rows_are_summed_about_as_fast_as_they_are_read(arch: str) -> N
   """
   assert share_of_memory(rows(2048, 50257), arch) >= 0.4
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_sums_of_odd_rows_are_right(arch: str) -> None:
   GPUS[arch].check(rows(3, 2087), arch, tolerance=1e-5)

@@ -27,6 +27,7 @@ F32 = dtypes.float32
 MACHINES = {arch: machine for machine in (AMD, SASS) for arch in machine.archs}
 every_gpu = pytest.mark.parametrize("arch", MACHINES)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", (AMD, SASS), ids=("amd", "sass"))
 @pytest.mark.parametrize("seed", range(45))
 def test_random_kernels(seed: int, machine: Any) -> None:

@@ -101,6 +101,7 @@ def test_the_gradient_of_strided_windows_is_a_convolution_with_zeros_between_the
   got = (y * Tensor(g)).sum().gradient(a)[0]
   np.testing.assert_allclose(np.array(got.tolist()), wanted, atol=2e-5)
 
+@pytest.mark.slow
 def test_an_infinite_gradient_reaches_its_own_window_only():
   """Phases with fewer elements of the kernel than others multiply nothing in the missing places."""
   a = Tensor.ones(1, 1, 9, requires_grad=True)
@@ -115,6 +116,7 @@ def test_second_derivative_of_a_convolution():
   x, w = arrays((1, 1, 4, 4), (1, 1, 3, 3), dtype=np.float64)
   check_gradient(lambda a: (a.conv2d(Tensor(w), padding=1) ** 3).sum().gradient(a)[0], x)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n, size, stride, dilation", [(7, 3, 1, 1), (7, 3, 2, 1), (9, 3, 1, 2), (10, 2, 3, 1),
                                                        (8, 3, 2, 3), (5, 5, 1, 1),
   (6, 2, 2, 1), (7, 1, 2, 1), (11, 4, 3, 2)])

@@ -78,6 +78,7 @@ def test_index_types():
     assert Tensor([1, 2, 3])[Tensor([2, 0], dtype=dtype)].tolist() == [3, 1]
   assert Tensor([1, 2, 3])[np.int64(1)].item() == 2 and Tensor([1, 2, 3])[np.array([0, 2])].tolist() == [1, 3]
 
+@pytest.mark.slow
 def test_variables():
   n = UOp.variable("n", 1, 3).bind(2)
   x = Tensor(X)
@@ -269,6 +270,7 @@ def test_slices_with_steps_are_views(seed):
   v[...] = -5
   same(x, a)
 
+@pytest.mark.slow
 def test_a_slice_with_a_step_and_its_gradient():
   x = Tensor(X).realize()
   part = x[:, ::3, ::2]
@@ -298,6 +300,7 @@ def test_several_index_tensors_one_of_which_is_out_of_range(kind, apart):
   else: expected[r, c] = -1
   same(written, expected)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [
   lambda x, v: x[:, :v][:, -1:], lambda x, v: x[:, :v][:, :-1], lambda x, v: x[:, -v:], lambda x, v: x[:, :v][:, -7:9],
   lambda x, v: x[:, :v][:, 3:],

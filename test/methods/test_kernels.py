@@ -25,6 +25,7 @@ def product_gradient(g: UOp, kernel: UOp) -> tuple[object, ...]:
   _, a, b = kernel.src[1:]
   return None, Tensor(g) @ Tensor(b).T, (Tensor(a).T @ Tensor(g)).uop
 
+@pytest.mark.slow
 def test_elementwise():
   a, b = arrays((3, 5), (3, 5))
   out = Tensor.empty(3, 5)
@@ -40,10 +41,12 @@ def test_operands_are_expressions_and_views():
   same(Tensor.empty(3, 4).custom_kernel(Tensor(a).T, fxn=double)[0], a.T * 2)
   same(Tensor.zeros(2, 3).custom_kernel(Tensor(a)[1:3] + 1, fxn=double)[0], (a[1:3] + 1) * 2)
 
+@pytest.mark.slow
 def test_reduction():
   a, b = arrays((4, 7), (7, 3))
   same(Tensor.empty(4, 3).custom_kernel(Tensor(a), Tensor(b), fxn=product)[0], a @ b)
 
+@pytest.mark.slow
 def test_in_place_and_several_results():
   def both(x: UOp, y: UOp) -> UOp:
     i = UOp.range(x.size, 0)

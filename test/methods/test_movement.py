@@ -83,6 +83,7 @@ def test_scalars_and_empties():
           and empty.cat(Tensor.ones(2, 3)).shape == (2, 3))
   assert empty.pad(((1, 0), None)).tolist() == [[0.0] * 3] and empty.repeat(2, 2).shape == (0, 6)
 
+@pytest.mark.slow
 def test_cat_promotes():
   same(Tensor([1]).cat(Tensor([2.5])), np.array([1, 2.5], np.float32))
   assert Tensor([True]).cat(Tensor([False])).tolist() == [True, False]
@@ -124,6 +125,7 @@ def test_symbolic_sizes():
 
 V, W = (UOp.variable(name, 1, 8).bind(k) for name, k in (("v", 2), ("w", 3)))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [
   lambda x, v, w: x[:, :v].cat(x[:, :1], dim=1), lambda x, v, w: x[:, :v].cat(x[:, 1:], x[:, :v], dim=1), lambda x, v,
   w: x[:, :, :w].cat(x, dim=2),

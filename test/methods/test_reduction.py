@@ -44,6 +44,7 @@ def test_narrow_types_do_not_overflow():
   assert Tensor([100] * 4, dtype=dtypes.int8).sum().item() == 400
   assert Tensor([200.0] * 1000, dtype=dtypes.float16).mean().item() == 200.0
 
+@pytest.mark.slow
 def test_empty_and_scalar():
   empty = Tensor(np.zeros((0, 3), np.float32))
   assert empty.sum().item() == 0 and empty.prod(0).tolist() == [1.0] * 3
@@ -163,6 +164,7 @@ def test_normalisations():
   lambda t: t.logcumsumexp(1)])
 def test_gradients(f): check_gradient(f, (3, 4))
 
+@pytest.mark.slow
 def test_gradients_next_to_zeros_and_ties():
   check_gradient(lambda t: t.prod(1), [[1.0, 0.0, 3.0], [0.0, 0.0, 2.0], [1.0, 2.0, 3.0]])
   x = Tensor([[1.0, 3.0, 3.0]])

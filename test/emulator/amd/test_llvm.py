@@ -47,6 +47,7 @@ def execute(arch: str, name: str, a: list[int], b: list[int], seed: int = 0) -> 
 def test_kernels_agree_with_the_host(arch: str, name: str) -> None:
   assert checksums(name, execute(arch, name, *inputs(name))) == RESULTS[name]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", CODES)
 def test_waves_that_work_together(arch: str) -> None:
   a, b = inputs("together")

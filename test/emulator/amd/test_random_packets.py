@@ -47,6 +47,7 @@ class Random:
     return ("fault" if self.program.gpu.stopped else "done"
             if queue.program.computer.queues.queues[queue.request.queue_id].consumed else "waits")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("card", ["gfx1100", "gfx1200", "gfx942"])
 def test_rings_of_words(card: str) -> None:
   ends = set()

@@ -143,6 +143,7 @@ for lane, found in enumerate(struct.unpack(f"{lanes}d", content)):
   assert found == expected, (lane, found, expected)
 """
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip, values, spilled", (
   ("gfx1100", 160, 0), ("gfx1200", 160, 0), ("gfx942", 160, 0), ("gfx950", 160, 0), ("gfx1100", 800, 4096),
   ("gfx942", 800, 4096)))

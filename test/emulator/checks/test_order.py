@@ -72,6 +72,7 @@ def two_kernels(between: Callable[[Bench], list[int]], first: bool, second: bool
 
 FLUSH: Callable[[Bench], list[int]] = lambda b: [*b.p.partial_flush(), *b.p.release(write_back=True)]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first, second, wrong", [(True, False, True), (False, True, True), (False, False, False)])
 def test_kernels_of_one_queue(first: bool, second: bool, wrong: bool) -> None:
   """A write and a read, in either order, need a flush between them. Two writes of one value do not race, and reads
@@ -80,6 +81,7 @@ def test_kernels_of_one_queue(first: bool, second: bool, wrong: bool) -> None:
   assert races(two_kernels(lambda b: [], first, second)) == {wrong}
   assert races(two_kernels(FLUSH, first, second)) == {False}
 
+@pytest.mark.slow
 def test_an_end_of_pipe_that_is_waited_for_is_as_good_as_a_flush() -> None:
   signalled = lambda b: [*b.p.release(b.signal.address, 1), *b.p.wait(b.signal.address, 1)]
   assert races(two_kernels(signalled, True, False)) == {False}

@@ -59,6 +59,7 @@ def test_packets(of_packets: list[Mutant]) -> None:
   assert mattered == len(of_packets) and noticed >= 0.95 * mattered, [m for m in of_packets if m.verdict not in NOTICED]
   assert {m.verdict for m in of_packets} >= {"reported", "by the card"}
 
+@pytest.mark.slow
 def test_lanes_that_part_are_reported() -> None:
   """Lanes that diverge without a barrier, which a swapped register may cause. It is reported with checks and without.
   """
@@ -69,6 +70,7 @@ def test_lanes_that_part_are_reported() -> None:
   verdict, why = judge(NVIDIA, case, text, 0, Outcome(None, "", (bytes(4),), Recorder(1)), 1)
   assert verdict == "reported" and "no BSSY says where they meet again" in why
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_shuffles_that_nobody_waits_for_are_reported(arch: str) -> None:
   """Each SHFL without its scoreboard, each without a wait for its result, and each whose source is not ready."""
@@ -88,6 +90,7 @@ def test_shuffles_that_nobody_waits_for_are_reported(arch: str) -> None:
                              whole, 1)
         assert verdict == "reported" and "(a result is read too early: " in why, (case.name, at, why)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_kernels_are_assembled_as_they_were(arch: str) -> None:
   for case in NVIDIA.cases(arch):

@@ -23,6 +23,7 @@ from tinyhw.uop.program import Program
 def compiled(kernel: UOp, arch: str) -> Program:
   return lower(optimize(kernel, capabilities(arch)), capabilities(arch), "kernel")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", (*ARCHS, "sm_86", "sm_90a"))
 def test_code_is_what_the_target_compiles(arch: str) -> None:
   program = compiled(product(64, 64, 256, dtypes.float16, dtypes.float32), arch)
@@ -33,6 +34,7 @@ def test_code_is_what_the_target_compiles(arch: str) -> None:
   assert any(line.startswith("occupancy: ") for line in lines) and any(line.startswith("roofline: 2097 k flop")
                                                                        for line in lines)
 
+@pytest.mark.slow
 def test_lines_tell_of_control_words_and_of_what_they_wait_for() -> None:
   lines = compile_listed(compiled(product(64, 64, 256, dtypes.float16, dtypes.float32), "sm_80"),
                          "sm_80")[1].splitlines()
@@ -44,6 +46,7 @@ def test_lines_tell_of_control_words_and_of_what_they_wait_for() -> None:
   assert any("BRA .loop" in line for line in lines) and any("@P0 BRA ." in line or "@!P0 BRA ." in line
                                                             for line in lines)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_model_of_a_product(arch: str) -> None:
   """For any lowering, the operations are the kernel's, and nothing exceeds a peak. The bound equals the time of the
@@ -142,6 +145,7 @@ def test_narrow_copies_have_few_gates() -> None:
   # before the loop, and in it
   assert len({u.src[1] for u in program.uops if u.op is Ops.LOAD and len(u.src) > 1}) <= 2 * 9
 
+@pytest.mark.slow
 def test_a_long_sum_of_four_warps() -> None:
   """The gradient of a last layer's input over 50304 classes is computed in blocks of products of four warps."""
   program = compiled(product(2048, 768, 50304, dtypes.float16, dtypes.float32), "sm_90")
@@ -197,6 +201,7 @@ def test_what_is_done_rarely_is_no_loop_and_costs_nothing() -> None:
   found = bounds(program, "sm_90")
   assert not found.parts and "f64" not in found.whole.cost.resources
 
+@pytest.mark.slow
 def test_a_listing_has_nvidias_words() -> None:
   text = compile_listed(compiled(product(64, 64, 64, dtypes.float16, dtypes.float32), "sm_80"), "sm_80")[1]
   assert ("warps a sub-partition" in text and "bytes of shared memory" in text and "blocks of " in text

@@ -87,6 +87,7 @@ def test_a_changed_text_is_assembled(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(runtime, "CPUID", runtime.CPUID + "  nop\n")
   assert runtime.assemble("cpuid", "linux") == kept + b"\x90"
 
+@pytest.mark.slow
 def test_the_assembler_is_not_loaded() -> None:
   program = ("import sys; from tinyhw.isa.x86 import runtime; runtime.assemble('ring', 'linux'); print([m for m in "
              "sys.modules if 'x86.table' in m])")

@@ -333,6 +333,7 @@ def test_large_tensors_leave_a_pickle_without_a_copy():
             == bytes(x.data()))
     with pytest.raises(pickle.UnpicklingError): pickle.loads(data)
 
+@pytest.mark.slow
 def test_what_left_a_pickle_keeps_the_memory_of_a_tensor_that_is_gone():
   outside: list[pickle.PickleBuffer] = []
   data = pickle.dumps(Tensor.arange(1 << 12).realize(), 5, buffer_callback=outside.append)

@@ -20,6 +20,7 @@ def test_strides_are_numpys(view):
   for at in np.ndindex(*want.shape):
     assert numbers[found[1].offset + sum(i * s for i, s in zip(at, found[1].strides))] == want[at]
 
+@pytest.mark.slow
 def test_what_has_no_strides():
   x = Tensor.arange(24).reshape(4, 6).contiguous().realize()
   assert (layout(x.T.reshape(24).uop) is None and layout((x + 1).uop) is None

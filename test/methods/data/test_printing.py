@@ -15,6 +15,7 @@ def test_values(data, text):
   shown = repr(Tensor(data).contiguous().realize())
   assert shown.endswith(("realized:" if text.startswith("\n") else "realized: ") + text + ">")
 
+@pytest.mark.slow
 def test_long_axes_are_cut_only_in_large_tensors():
   assert "…" not in repr(Tensor.arange(printing.MOST_VALUES).contiguous().realize())
   text = repr(Tensor.arange(printing.MOST_VALUES + 2).reshape(2, -1).contiguous().realize())

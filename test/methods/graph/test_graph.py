@@ -100,6 +100,7 @@ def test_places_of_64_bits_are_the_same(name, monkeypatch):
   monkeypatch.setattr(graph, "place_type", lambda *counts, least=None: dtypes.int64)
   assert f(x).tolist() == want
 
+@pytest.mark.slow
 def test_places_that_the_default_integer_does_not_hold():
   before = dtypes.default_int
   try:

@@ -145,6 +145,7 @@ def test_values_of_a_bitcast_are_what_they_were_where_they_were_expressed() -> N
   x += 1
   assert again.item() == before == total.item()
 
+@pytest.mark.slow
 def test_all_views_see_a_write_through_one() -> None:
   x = Tensor([1.0, 2.0, 3.0, 4.0]).realize()
   rows, bytes_, words = x.reshape(2, 2), x.bitcast("uint8"), x.bitcast("int32")
@@ -281,6 +282,7 @@ def test_a_write_to_a_view_reaches_the_value_and_its_other_views(name: str, writ
   assert x.tolist() == array.tolist() and view.tolist() == oracle(array).tolist() and before.tolist() == old.tolist()
   assert [t.tolist() for t in others] == [a.tolist() for a in (array[2], array.T, array.reshape(2, 12).view("int32"))]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_a_write_to_a_value_reaches_its_views(name: str) -> None:
   part, oracle = PARTS[name]
@@ -329,6 +331,7 @@ def test_a_view_alone_is_a_value_of_its_own() -> None:
   first += 1
   assert first.tolist() == [1, 3] and second.uop is node     # they have no element in common
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ("whole", "view", "other", "both", "all"))
 @pytest.mark.parametrize("written", ("whole", "view", "other"))
 def test_realized_between_the_view_and_the_write(which: str, written: str) -> None:
@@ -347,6 +350,7 @@ def test_realized_between_the_view_and_the_write(which: str, written: str) -> No
     assert {name: t.tolist() for name, (t, _) in names.items()} == {name: a.tolist() for name, (_, a) in names.items()}
   assert kept[0].tolist() == kept[1].tolist()
 
+@pytest.mark.slow
 def test_parts_that_were_realized_see_each_other_when_the_tensor_is_gone() -> None:
   x, array = two()
   first, second = x[:3], x[2:]
@@ -371,6 +375,7 @@ def test_copies_are_no_views() -> None:
     copy += 100
   assert x.tolist() == array.tolist()
 
+@pytest.mark.slow
 def test_replace_takes_a_tensor_out_of_its_views() -> None:
   x, array = two()
   first, second = x[:3], x[2:]
@@ -395,6 +400,7 @@ def test_expanded_views_of_a_value_see_writes_and_are_not_written() -> None:
       write(rows, np.zeros((3, 2)))
   assert rows.tolist() == [[5, 5]] * 3
 
+@pytest.mark.slow
 def test_views_of_symbolic_sizes_are_written() -> None:
   n, at = Variable("n", 1, 4).bind(3), Variable("at", 0, 2).bind(1)
   x, array = data(4) * 2, np.arange(4, dtype=np.float32) * 2
@@ -406,6 +412,7 @@ def test_views_of_symbolic_sizes_are_written() -> None:
   assert (first.tolist() == array[:3].tolist() and second.tolist() == array[1:3].tolist()
           and x.tolist() == array.tolist())
 
+@pytest.mark.slow
 def test_captures_write_through_views() -> None:
   def step(x: Tensor) -> Tensor:
     y = x * 2

@@ -48,6 +48,7 @@ def test_remainders_are_exact_or_unknown(dtype):
     assert (found[exact] == wanted[exact]).all()
     assert ((found == wanted) | np.isnan(found))[~exact].all()
 
+@pytest.mark.slow
 def test_powers_of_a_half():
   x = np.array([4.0, -math.inf, math.inf, -0.0, 0.0, math.nan], np.float32)
   with np.errstate(all="ignore"):

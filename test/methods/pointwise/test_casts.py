@@ -7,6 +7,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import DTypeError, ShapeError
 from tinyhw.tensor import Tensor
 
+@pytest.mark.slow
 def test_casts():
   compare(lambda t: t.cast("int32"), lambda a: a.astype(np.int32), np.array([1.9, -1.9, 0.0], np.float32))
   compare(lambda t: t.bool(), lambda a: a.astype(bool), np.array([0.0, 0.25, -1], np.float32))

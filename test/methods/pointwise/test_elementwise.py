@@ -20,6 +20,7 @@ INTS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, n
 def test_float_arithmetic(op, shapes):
   compare(op, op, *arrays(*shapes, low=0.5, high=3.0), rtol=1e-5, atol=1e-5)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne])
 def test_comparisons_with_nan(op):
   x, y = np.array([1, 2, math.nan, math.inf, -0.0], np.float32), np.array([2, 2, math.nan, math.inf, 0.0], np.float32)

@@ -28,6 +28,7 @@ def test_abs_has_no_negative_zero(dtype):
   assert np.signbit(Tensor(np.full(100, -0.0, dtype)).contiguous().realize().abs().numpy()).sum() == 0
   assert Tensor([math.nan, -math.nan]).abs().isnan().all().item()
 
+@pytest.mark.slow
 def test_sign_of_unsigned_numbers():
   for kind in ("uint8", "uint64"): assert Tensor([0, 1, 200], dtype=kind).sign().tolist() == [0, 1, 1]
 

@@ -59,6 +59,7 @@ def test_the_end_of_the_process_takes_everything_back() -> None:
   program.computer.end_process()
   assert program.computer.census() == {} and not program.computer.scheduler.actors
 
+@pytest.mark.slow
 def test_a_file_is_of_the_process_that_opened_it() -> None:
   program = Program()
   child = os.fork()

@@ -57,6 +57,7 @@ def test_modes_and_wave64() -> None:
           and registers.dx10_clamp)
   assert registers.fp16_overflow and not registers.privileged
 
+@pytest.mark.slow
 def test_all_workgroups_run_once_and_the_order_is_the_seeds() -> None:
   orders = {tuple(started("gfx1100", seed=seed)[0]) for seed in range(6)}
   assert (all(sorted(order) == [(x, y, z) for x in range(3) for y in range(2) for z in range(2)] for order in orders)

@@ -144,6 +144,7 @@ def test_atomics_of_the_command_processor() -> None:
 
 # **** caches ****
 
+@pytest.mark.slow
 def test_a_kernel_needs_an_invalidation_between_launches() -> None:
   for missing, message in (((), ""), (("glv_inv",), "vector cache .*GLV_INV"), (("gl1_inv",), "GL1 cache .*GL1_INV"),
                            (("gl2_inv",), "L2 cache .*GL2_INV")):

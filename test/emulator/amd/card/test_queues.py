@@ -126,6 +126,7 @@ DOORBELL_RULES: dict[str, tuple[str, Callable[[Program, Ring], None]]] = {
   "overwritten": ("packets were overwritten", lambda program, queue: rung(queue, 1025, 1025)),
 }
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DOORBELL_RULES)
 def test_rules_of_doorbells(name: str) -> None:
   program = Program()
@@ -189,6 +190,7 @@ def test_destroying_drops_the_work() -> None:
 
 # **** two processes ****
 
+@pytest.mark.slow
 def test_the_queues_of_copy_engines_are_the_cards() -> None:
   one = Program("gfx1200")
   other = Program(beside=one)

@@ -131,6 +131,7 @@ def test_packets_that_are_refused(name: str) -> None:
   with pytest.raises(PacketError, match=message) as caught: it.submit(packet(it))
   assert "SDMA queue 0 of GPU 0" in caught.value.message
 
+@pytest.mark.slow
 def test_a_packet_does_not_go_over_the_end_of_the_ring() -> None:
   it = Setup()
   it.submit([0] * 1021)

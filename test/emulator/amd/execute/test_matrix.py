@@ -135,6 +135,7 @@ def test_products(arch: str, lanes: int, name: str) -> None:
     expected = sum(x * y for x, y in zip(a[block][i], b[block][j])) + c[block][i][j]
     assert bits == encoded(p.d, expected, arch), (block, i, j)
 
+@pytest.mark.slow
 def test_signs_of_integers_and_saturation() -> None:
   """neg_lo says which operands are signed. Without it 0xff is 255."""
   name = "v_wmma_i32_16x16x16_iu8"
@@ -147,6 +148,7 @@ def test_signs_of_integers_and_saturation() -> None:
   assert set(run("gfx1100", name, 32, ones, ones, high, clamp=1).values()) == {0x7fffffff}
   assert set(run("gfx1100", name, 32, ones, ones, high).values()) == {0x8000000f}
 
+@pytest.mark.slow
 def test_negation_of_floats() -> None:
   name = "v_wmma_f32_16x16x16_f16"
   ones, two = [[[1] * 16 for _ in range(16)]], [[[2] * 16 for _ in range(16)]]

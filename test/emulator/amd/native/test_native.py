@@ -131,6 +131,7 @@ def test_what_is_native() -> None:
           "s_bfe_u32"} <= set(NATIVE_SCALAR)
   assert not {"v_rcp_f32", "v_mad_i64_i32", "v_sqrt_f32"} & set(NATIVE)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NATIVE)
 def test_both_agree(name: str) -> None:
   for lanes, mask in MASKS:
@@ -148,6 +149,7 @@ def test_results_may_overlap_operands(name: str) -> None:
                  {"D": 1, "D1": 1}):
     for lanes, mask in MASKS: compare(vector_shape(VECTOR[name], lanes), lanes, mask, 1, **places)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [OperandForm("s"), OperandForm("k"), OperandForm("v", negate=True),
                                   OperandForm("v", magnitude=True),
                                   OperandForm("s", negate=True, magnitude=True),
@@ -186,6 +188,7 @@ def test_clamping_of_floats() -> None:
   for name in ("v_add_f32", "v_mul_f32", "v_add_f64"):
     for seed in range(4): compare(vector_shape(VECTOR[name], clamp=True), 32, 0xffffffff, seed)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["v_pk_add_f16", "v_pk_mul_f16", "v_pk_max_f16", "v_pk_add_u16", "v_pk_mad_i16",
                                   "v_pk_lshlrev_b16", "v_pk_min_i16"])
 def test_packed_halves(name: str) -> None:

@@ -115,6 +115,7 @@ def test_sources_are_read_late_and_the_predicate_is_late_too() -> None:
 
 # ***** translated code *****
 
+@pytest.mark.slow
 @pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages")
 def test_translated_code_does_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(translate, "HOT", 1)

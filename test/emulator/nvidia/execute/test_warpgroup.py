@@ -47,6 +47,7 @@ def ran(lines: list[str], seed: int = 0, threads: int = THREADS) -> ThreadBlock:
   block.run()
   return block
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", (16, 32, 64, 128))
 @pytest.mark.parametrize("turned", ((False, False), (True, True), (False, True)))
 def test_layouts(line: int, turned: tuple[bool, bool]) -> None:
@@ -58,6 +59,7 @@ def test_layouts(line: int, turned: tuple[bool, bool]) -> None:
   block.run()
   assert sums_of(block, 64) == [[word_of(x) for x in row] for row in product_of(a, b)]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", (8, 24, 40))
 def test_columns(columns: int) -> None:
   a, b = numbers(64, 16, 1), numbers(columns, 16, 2)
@@ -83,6 +85,7 @@ def test_sums_go_on_over_steps_and_groups() -> None:
     block.run()
     assert sums_of(block, 16) == [[word_of(x) for x in row] for row in product_of(a, b)]
 
+@pytest.mark.slow
 def test_signs_and_sums_that_begin_anew() -> None:
   expected = product_of(numbers(64, 16, 1), numbers(16, 16, 2))
   assert sums_of(ran([*START, ARRIVE, f"{PRODUCT}RZ, gsb0", DONE]), 16) == [[word_of(x) for x in row]
@@ -101,6 +104,7 @@ def test_a_predicate_decides_whether_sums_begin_anew() -> None:
   with pytest.raises(UninitialisedRead, match="R24 is added to"):
     ran([line.replace("UP0, gsb0", "!UP0, gsb0") for line in lines])
 
+@pytest.mark.slow
 def test_the_first_factor_in_registers() -> None:
   """Each warp's 16 rows, as for HMMA: a0 (g, 2t..), a1 (g+8, 2t..), a2 (g, 2t+8..), a3 (g+8, 2t+8..)."""
   a, b = numbers(64, 16, 5), numbers(16, 16, 6)
@@ -222,11 +226,13 @@ RULES = [
    "adds to R32 and writes R24"),
 ]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines, error, message", RULES, ids=[message for *_, message in RULES])
 def test_rules(lines: list[str], error: type[EmulatorError], message: str) -> None:
   for seed in range(2):
     with pytest.raises(error, match=message): ran(lines, seed)
 
+@pytest.mark.slow
 def test_what_keeps_them() -> None:
   ran([*PRODUCED, DONE, "FADD R40, R24, RZ", ARRIVE, f"{PRODUCT}R24, gsb0", DONE, "MOV R24, RZ"])
   ran([*START, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", f"{PRODUCT}R24, gsb0", "HGMMA.64x16x16.F32.BF16 R32, gdesc[UR8], "
@@ -234,12 +240,14 @@ def test_what_keeps_them() -> None:
        "WARPGROUP.DEPBAR.LE gsb0, 0x1", "FADD R40, R24, RZ"])
   ran([*PRODUCED, DONE, MEET, "STS [R1], RZ"])
 
+@pytest.mark.slow
 def test_who_has_waited_may_overwrite() -> None:
   """The wait of one warp is for the products of all four. That warp alone overwrites the bytes that they have read,
   without a barrier."""
   for seed in range(4):
     ran([*PRODUCED, "ISETP.EQ.AND P0, PT, R1, RZ, PT", DONE, "@P0 STS [R1], RZ"], seed)
 
+@pytest.mark.slow
 def test_the_four_go_together() -> None:
   with pytest.raises(EmulatorError, match="wants groups of four warps"):
     ran([ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], threads=96)

@@ -101,6 +101,7 @@ def test_what_was_written_before_is_there(seed: int) -> None:
                "LDS R4, [R2+0x80]"], seed=seed)
   assert [list(warp.registers[4]) for warp in block.warps] == [list(range(32, 64)), list(range(32))]
 
+@pytest.mark.slow
 def test_it_is_not_there_before() -> None:
   crossed = ["LOP3.LUT R2, R1, 0x80, RZ, 0x3c, !PT", "LDS R4, [R2+0x80]"]
   for seed in range(3):
@@ -111,6 +112,7 @@ def test_it_is_not_there_before() -> None:
     with pytest.raises(DataRace):
       ran([*start(64), "STS [R1+0x80], R0", ARRIVE, *look(0), *crossed, "STS [R1+0x80], R2"], seed=seed)
 
+@pytest.mark.slow
 def test_the_next_phase() -> None:
   """Bytes that are overwritten in turns: one phase says that they are there, and one that they were read."""
   crossed = ["LOP3.LUT R2, R1, 0x80, RZ, 0x3c, !PT", "LDS R4, [R2+0x80]", "MOV R6, R4"]
@@ -172,12 +174,14 @@ def test_memory_that_is_no_mbarrier_any_more() -> None:
   block = ran([*ended, "MOV R6, UR3", "STS [R6], R6", "LDS R4, [R6]", "MOV R5, R4"])
   assert [warp.registers[5][0] for warp in block.warps] == [AT, AT + 8]
 
+@pytest.mark.slow
 def test_others_meet_who_initialises() -> None:
   lines = start(64)
   for seed in range(3):
     with pytest.raises((DataRace, UninitialisedRead)): ran([*lines[:-1], ARRIVE], seed=seed)
     with pytest.raises((DataRace, UninitialisedRead)): ran([*lines[:-1], *look(1)], seed=seed)
 
+@pytest.mark.slow
 def test_others_meet_who_ends_it() -> None:
   for seed in range(3):
     with pytest.raises((DataRace, UninitialisedRead)): ran([*start(64), ARRIVE, "SYNCS.CCTL.IV [UR3]"], seed=seed)

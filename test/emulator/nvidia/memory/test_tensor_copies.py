@@ -68,6 +68,7 @@ def test_boxes(first: tuple[int, int]) -> None:
     expected = [1 + x + COLUMNS * y if 0 <= x < COLUMNS and 0 <= y < ROWS else 0 for x, y in places]
     assert [list(warp.registers[4]) for warp in block.warps] == [expected] * 2
 
+@pytest.mark.slow
 def test_a_copy_comes_though_nobody_waits_with_patience() -> None:
   """256 tests: one of them finds it."""
   looks = ["MOV R3, RZ", "MOV R7, RZ", "again:", "SYNCS.PHASECHK.TRANS64 P0, [UR2], R3", "IADD3 R7, R7, 0x1, RZ",
@@ -112,6 +113,7 @@ def test_a_product_of_two_swizzled_boxes() -> None:
     with pytest.raises(DataRace, match="does (read|write) there; wait until that is done"):
       ran(asked, [*WAIT, *multiplied, *again], bytes(found), 128, seed)
 
+@pytest.mark.slow
 def test_the_swizzle_is_that_of_descriptors() -> None:
   """A box of (64, 8) of bytes as pieces in a swizzled tile."""
   for swizzle, line in ((1, 32), (2, 64), (3, 128)):
@@ -123,6 +125,7 @@ def test_the_swizzle_is_that_of_descriptors() -> None:
     words = [word for warp in block.warps for word in warp.registers[4]]
     assert struct.pack("<64I", *words) == bytes(drawn[:256])
 
+@pytest.mark.slow
 def test_runs_of_bytes() -> None:
   copy = [f"UMOV UR8, {GOAL:#x}", f"UMOV UR9, {AT:#x}", f"UMOV UR6, {MEMORY + TENSOR + 16 & 0xffffffff:#x}",
           f"UMOV UR7, {MEMORY >> 32:#x}",
@@ -186,6 +189,7 @@ def test_who_starts_a_copy_has_met_who_initialised_its_mbarrier() -> None:
     with pytest.raises((DataRace, UninitialisedRead), match="0x3f00"):
       block_of(scheduled(lines), threads=64, shared=16384, content=bytearray(PLANE), seed=seed, count=64).run()
 
+@pytest.mark.slow
 def test_copies_see_an_mbarrier_when_it_has_been_fenced() -> None:
   """By its initialising warp, before that meets the warp that starts the copy. Arrivals and tests need no fence."""
   lines, begin, fence = [*expect(SIZE), *box(GOAL, (0, 0))], initialise(AT, 1)[:-1], initialise(AT, 1)[-1]

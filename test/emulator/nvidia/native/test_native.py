@@ -152,6 +152,7 @@ ULDC.64 UR6, c[0x0][0x18]
 
 UNIFORM = ("U", "S2UR")     # they have no guard here
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", LINES)
 def test_both_agree(line: str) -> None:
   inst, _ = parse(line, "sm_90")

@@ -88,6 +88,7 @@ def patient(lines: list[str]) -> list[str]:
   """Return lines with the longest stalls, except those with a control word."""
   return [line if line.startswith("[") else f"{PATIENCE} {line}" for line in lines]
 
+@pytest.mark.slow
 def test_loops_have_few_states() -> None:
   _, (machine, _, error) = assert_same(assembled(patient(LOOP)), 1, threads=96)
   assert not error and machine.warps[0].registers[9] == [(13 * 3 + 7 * 0x100) ** 2] * 32
@@ -108,6 +109,7 @@ def test_ends_of_some_lanes() -> None:
   _, (machine, _, error) = assert_same(assembled(patient(lines)), 1, threads=64)
   assert not error and [sum(x == 3 for x in warp.registers[11]) for warp in machine.warps] == [32, 3]
 
+@pytest.mark.slow
 def test_barriers_and_shared_memory() -> None:
   """Each warp reads the words that another one wrote, in any order of warps."""
   lines = scheduled(["S2R R1, SR_TID.X", "SHF.L.U32 R5, R1, 0x2, RZ", "STS [R5], R1", "BAR.SYNC 0x0",

@@ -83,6 +83,7 @@ def test_halves_and_immediates() -> None:
   found = after(["HADD2 R0, R1, 1, -2"], "sm_90", registers={1: [0x3c003c00] * LANES}).registers[0]
   assert set(found) == {0x4000bc00}, "the first constant is that of the upper half"
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype, kind, arch", KINDS)
 def test_the_smaller_or_larger_one(dtype: DType, kind: str, arch: str) -> None:
   def one(keeps: bool, smaller: bool) -> Callable[[Numbers, DType], float]:

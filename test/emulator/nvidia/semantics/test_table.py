@@ -18,6 +18,7 @@ def test_each_instruction_has_one_description() -> None:
   """LDC has two forms: with a register in the address it is a load, without one it has semantics."""
   assert SEMANTICS.keys() & FUNCTIONS.keys() == {"LDC"}
 
+@pytest.mark.slow
 def test_truth_tables() -> None:
   a, b, c = 0xf0, 0xcc, 0xaa
   for lut in range(256):

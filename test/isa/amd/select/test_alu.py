@@ -37,6 +37,7 @@ def test_every_operation(dtype: DType, arch: str, kind: AxisType, n: int) -> Non
     kernel = applied(op, dtype, kind, n)
     check(kernel, arch, data=data_for(kernel, int(op), wild), optimized=False, what=f"{op.name} of {dtype}")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("kind", (AxisType.LOCAL, AxisType.GLOBAL))
 def test_choices(kind: AxisType, arch: str) -> None:

@@ -22,6 +22,7 @@ def test_all_pairs(arch: str, kind: AxisType, n: int) -> None:
     kernel = converted(Ops.CAST, source, target, kind, n)
     check(kernel, arch, data=data_for(kernel, 2, wild), optimized=False, what=f"{source} to {target}")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", (AxisType.LOCAL, AxisType.GLOBAL))
 @pytest.mark.parametrize("arch", ARCHS)
 def test_bits(arch: str, kind: AxisType) -> None:

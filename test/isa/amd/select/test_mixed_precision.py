@@ -58,6 +58,7 @@ def expression(rng: random.Random, leaves: list[UOp], depth: int) -> UOp:
   if op is Ops.WHERE: return UOp(op, a.dtype, (UOp(Ops.CMPLT, dtypes.bool, (a, other())), other(), a))
   return UOp(op, a.dtype, tuple([a, other(), other()][:3 if op is Ops.MULACC else 2]))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op, key", [(Ops.ADD, "v_pk_add_f16"), (Ops.SUB, "v_pk_add_f16"), (Ops.MUL, "v_pk_mul_f16")])
 @pytest.mark.parametrize("arch", (*ARCHS, "gfx950", "gfx1201"))
 def test_one_operation_is_done_for_two_elements_at_once(arch: str, op: Ops, key: str) -> None:
@@ -77,6 +78,7 @@ def test_an_exact_product_and_a_sum_are_one_instruction(arch: str) -> None:
                    "v_sub_f") == [COPIES, 0, 0, 0, 0, 0]
     check(sink, arch, data_for(sink, make=code), optimized=False)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("arch", ARCHS)
 def test_expressions_have_the_bits_of_float32(arch: str, seed: int) -> None:

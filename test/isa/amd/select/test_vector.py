@@ -46,10 +46,12 @@ def test_every_type_and_width(arch: str, dtype: DType, changed: bool) -> None:
     check(kernel, arch, data_for(kernel, make=wild) if not changed else None, optimized=False,
           what=f"{dtype} x{copies}")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", (dtypes.int8, dtypes.float16, dtypes.float32, dtypes.float64), ids=str)
 def test_one_gate_for_a_vector(dtype: DType) -> None:
   for arch in ARCHS: check(neighbours(dtype, 16 // dtype.itemsize, True, gated=True), arch, optimized=False)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.int32, dtypes.float32, dtypes.int64), ids=str)
 def test_what_all_lanes_read_is_one_scalar_load(dtype: DType) -> None:
   for arch in ARCHS:
@@ -69,6 +71,7 @@ def test_constants(dtype: DType, value: float) -> None:
     check(UOp.sink(out.index(lane * copies + k).store(UOp.const(dtype, dtype.const(value)), lane, k)), arch,
           optimized=False)
 
+@pytest.mark.slow
 def test_local_memory_is_read_in_wide_pieces() -> None:
   out, a, lane, k = UOp.param(0, dtypes.float32, 128), UOp.param(1, dtypes.float32,
                                                                  128), axis(LANES, 0, "LOCAL"), axis(4, 1, "UPCAST")

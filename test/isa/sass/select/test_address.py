@@ -100,6 +100,7 @@ def test_a_bias_where_an_index_may_be_negative(arch: str) -> None:
   assert [place.partition("+")[2] for place in places] == ["UR0+0x20]", "UR0+0x28]"], ("62 elements have been added; "
                                                                                        "two are loaded at once")
 
+@pytest.mark.slow
 def test_what_a_loop_leaves_is_scaled_before_it() -> None:
   """Sum the rows of a matrix. An iteration makes an index by one instruction."""
   r, x = axis(32, 0, "LOCAL"), axis(100, 1, "REDUCE")

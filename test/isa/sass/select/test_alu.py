@@ -27,6 +27,7 @@ def test_every_operation(dtype: DType, arch: str) -> None:
     kernel = applied(op, dtype, AxisType.LOCAL, 96)
     check(kernel, arch, data=data_for(kernel, int(op), wild), optimized=False, what=f"{op.name} of {dtype}")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_choices(arch: str) -> None:
   for dtype in (dtypes.bool, dtypes.int8, dtypes.int32, dtypes.uint64, dtypes.float32, dtypes.float64, dtypes.bfloat16):
@@ -36,6 +37,7 @@ def test_choices(arch: str) -> None:
     kernel = UOp.sink(UOp.param(0, dtype, n).index(r).store(UOp(Ops.WHERE, dtype, (flag, a, b)), r))
     check(kernel, arch, data=data_for(kernel, 5, wild), optimized=False, what=f"WHERE of {dtype}")
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", (2.0, -0.5, math.inf, 0.0))
 def test_numbers_that_a_constant_bounds(bound: float) -> None:
   """One instruction suffices, with NaN as in the comparison. Zeros are excluded, because a maximum may mix up their

@@ -55,6 +55,7 @@ def test_neighbours_become_halves_together(dtype: DType, order: tuple[int, int])
           and names.count("PRMT") == (order not in ((0, 1), (2, 3))))
   check(kernel, "sm_90", optimized=False)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_bits(arch: str) -> None:
   pairs = [(a, b) for a, b in itertools.permutations(dtypes.all, 2) if a.itemsize == b.itemsize

@@ -83,6 +83,7 @@ def test_a_loop_around_ends_signals_before_it_begins_them_again() -> None:
   SASS.execute(program, "sm_90", found)
   compare("boxes in a loop", wanted, found, 0.0)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, which", [("SYNCS.ARRIVE", 0), ("SYNCS.EXCH", 0), ("BAR", 0), ("WARPGROUP.DEPBAR", 0),
                                          ("UTMALDG.plain", 1)])
 def test_nothing_can_be_left_out(name: str, which: int) -> None:

@@ -31,6 +31,7 @@ def others(kernel: UOp, count: int, dtype: DType) -> Counter[str]:
   """Return the instructions that do not copy the last operand."""
   return counts(kernel) - counts(stored(inputs(dtype, count)[-1]))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", (dtypes.int32, dtypes.uint32), ids=str)
 def test_sums(dtype: DType) -> None:
   a, b, c = inputs(dtype, 3)
@@ -50,6 +51,7 @@ def test_a_product_with_another_user_stays() -> None:
   check(kernel, "sm_90", data=data_for(kernel, 3, wild), optimized=False)
   assert others(kernel, 2, dtypes.int32)["IADD3"] == 1
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source, letters", [(dtypes.int32, "IMAD.WIDE"), (dtypes.uint32, "IMAD.WIDE"),
                                              (dtypes.int16, "IMAD.WIDE"),
                                             (dtypes.uint8, "IMAD.WIDE")], ids=str)
@@ -107,6 +109,7 @@ def test_bits(arch: str) -> None:
           check(kernel, arch, data=data_for(kernel, 7, wild), optimized=False, what=f"{inside.name} in {outside.name}")
           assert counts(kernel, arch)["LOP3.LUT"] == 1
 
+@pytest.mark.slow
 def test_rotations() -> None:
   (x,) = inputs(dtypes.uint32, 1)
   def shifted(op: Ops, n: int) -> UOp: return alu(op, x, UOp.const(dtypes.uint32, n))

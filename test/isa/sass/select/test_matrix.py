@@ -142,6 +142,7 @@ def test_products_of_floats(m: int, n: int, k: int, transposed: bool) -> None:
                                                                                             for _, inst, _ in placed}
   check(kernel, "sm_80", tolerance=1e-5)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, which", [("LDGDEPBAR", 0), ("LDGDEPBAR", -1), ("DEPBAR.LE", 0), ("BAR", 0)])
 def test_each_wait_for_copies_is_needed(name: str, which: int) -> None:
   """Without it the emulator finds a possible error: an uncounted group, factors that have not arrived, arrays that

@@ -154,6 +154,7 @@ def expression(rng: random.Random, leaves: list[UOp], depth: int) -> UOp:
     return rng.choice((lambda: where(less(a, other()), other(), a), lambda: larger(a, 0.0), lambda: smaller(a, 0.5)))()
   return UOp(op, a.dtype, tuple([a, other(), other()][:3 if op is Ops.MULACC else 2]))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 def test_expressions_have_the_bits_of_float32(dtype: DType, seed: int) -> None:
@@ -174,6 +175,7 @@ def test_a_single_number_is_computed_where_only_memory_sees_it(arch: str) -> Non
   bits = UOp(Ops.CAST, dtypes.uint32, (UOp(Ops.BITCAST, dtypes.uint16, (UOp(Ops.CAST, dtypes.float16, (a + b,)),)),))
   compare(UOp.sink(UOp.param(0, dtypes.uint32, LANES).index(lane + k).store(bits, lane, k)), arch)
 
+@pytest.mark.slow
 def test_a_variable_that_changes_after_it_was_read() -> None:
   """Sums of a loop are rounded after it, together with their terms."""
   lane, k, r = axis(LANES, 0, "LOCAL"), axis(2, 1, "UPCAST"), axis(5, 2, "REDUCE")

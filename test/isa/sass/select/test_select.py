@@ -61,6 +61,7 @@ def test_values_that_lanes_exchange(arch: str, dtype: DType, count: int) -> None
   names = [inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities(arch), "exchange"), arch)[2]]
   assert sum(name.startswith("SHFL") for name in names) == 2 * count
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("op", (Ops.ADD, Ops.MAX, Ops.MUL))
 def test_rows_that_lanes_share(arch: str, op: Ops) -> None:

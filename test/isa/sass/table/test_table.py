@@ -40,6 +40,7 @@ def test_what_schedulers_need() -> None:
   assert [table(arch)["DFMA/22b"].isa.result for arch in ("sm_80", "sm_100", "sm_120")] == ["board", "fixed", "board"]
   assert [rows[key].isa.sources for key in ("STG/986", "FFMA/223")] == ["board", "fixed"]
 
+@pytest.mark.slow
 def test_what_takes_a_scoreboard_in_the_assembler_s_code_may_do_so() -> None:
   wrong = set()
   for v in vectors():

@@ -33,6 +33,7 @@ def test_bytes_are_those_of_the_reference_assembler() -> None:
   wrong = [(text, assemble(text).hex(" "), code) for text, code in golden(";") if assemble(text).hex(" ") != code]
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
 
+@pytest.mark.slow
 def test_the_reference_bytes_print_as_their_text() -> None:
   wrong = [(text, disassemble(bytes.fromhex(code)), code) for text, code in golden(";")
            if disassemble(bytes.fromhex(code)) != text]

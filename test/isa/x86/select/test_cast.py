@@ -23,6 +23,7 @@ def converts(source: DType, target: DType, lanes: int, arch: str) -> bool:
   return all(known.supports(Ops.CAST, d.vec(lanes) if d.itemsize * lanes <= known.vector_bytes else d)
              for d in (source, target))
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", LEVELS)
 @pytest.mark.parametrize("source", TYPES, ids=str)
 def test_casts(source: DType, arch: str) -> None:
@@ -31,6 +32,7 @@ def test_casts(source: DType, arch: str) -> None:
     for lanes in x86_operations.lanes_of(source if source.itemsize >= target.itemsize else target, arch):
       if converts(source, target, lanes, arch): x86_operations.convert(Ops.CAST, source, target, lanes, arch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", LEVELS)
 @pytest.mark.parametrize("source", TYPES, ids=str)
 def test_bitcasts(source: DType, arch: str) -> None:

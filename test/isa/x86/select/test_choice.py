@@ -139,6 +139,7 @@ def branches(compare: Ops, dtype: DType, after: bool) -> Program:
     with b.when(second): b.store(out, g + N, q)
   return b.program()
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("compare", [Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE])
 def test_branches(compare: Ops, arch: str) -> None:

@@ -47,6 +47,7 @@ def numbers(dtype: DType, counts: tuple[int, ...]) -> list[bytes]:
   size = dtype.itemsize
   return [bytes(counts[0] * size), *[corners[k * 7 * size:] + corners[:k * 7 * size] for k in range(len(counts) - 1)]]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("name", FORMS)
 def test_forms(name: str, arch: str) -> None:
@@ -121,6 +122,7 @@ def broadcasts(p: Program, arch: str) -> int:
   return sum("broadcast" in inst.row.name and regs.RIP not in inst.operands for block in t.select(p, t).blocks
              for inst in block.insts)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", (*SPREAD, Ops.MULACC))
 def test_one_element_of_memory_in_all_lanes(op: Ops) -> None:
   """One instruction with AVX-512, if the broadcast has no other user."""

@@ -120,6 +120,7 @@ def test_a_load_is_not_moved_over_a_store() -> None:
     b.store(out, g + 4, before + b.load(a, g + 1))
   for arch in LEVELS: run(b.program(), arch)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", LEVELS)
 def test_more_constants_than_registers(arch: str) -> None:
   """The first ones are made before the grid's loop, the others at their use. None is spilled, and none is made
