@@ -68,12 +68,15 @@ class Machine:
     compare(f"{arch} {what}", wanted, found, tolerance)
 
 _evaluated: dict[tuple[UOp, str], dict[int, list[Any]]] = {}
+_MOST_EVALUATED = 32
 
 def evaluated(kernel: UOp, key: str, known: dict[int, list[Any]]) -> dict[int, list[Any]]:
   """The buffers after a kernel, by the interpreter; remembered for other archs. key: the text of the buffers before."""
   if (kernel, key) not in _evaluated:
-    found = _evaluated[kernel, key] = {k: list(v) for k, v in known.items()}
+    found = {k: list(v) for k, v in known.items()}
     evaluate(kernel, found)
+    if len(_evaluated) == _MOST_EVALUATED: del _evaluated[next(iter(_evaluated))]   # the oldest one
+    _evaluated[kernel, key] = found
   return _evaluated[kernel, key]
 
 def value_of(x: Any, variables: Mapping[str, int]) -> int:

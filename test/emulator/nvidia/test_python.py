@@ -1,9 +1,13 @@
 """Functions made from semantics: their text for one value, for several, for masks, for uniform instructions; signs of
 approximate functions' operands; results that nobody reads."""
 from __future__ import annotations
+import math
+from collections.abc import Callable
 
+import pytest
 from nvidia.warps import after, words
 from tinyhw.emulator.nvidia.python import compiled
+from tinyhw.emulator.nvidia.semantics.numbers import words_of
 from tinyhw.emulator.python.floats import float32_of
 
 def test_one_value_is_a_comprehension() -> None:
@@ -35,6 +39,14 @@ def test_signs_of_approximate_functions() -> None:
   numbers = [0x40800000] * 32
   warp = after(["MUFU.RCP R1, -R0", "MUFU.RCP R2, |R1|", "MUFU.RCP R3, -|R0|"], registers={0: numbers})
   assert [float32_of(warp.registers[k][0]) for k in (1, 2, 3)] == [-0.25, 4.0, -0.25]
+
+@pytest.mark.parametrize("name, function", [
+  ("RCP", lambda x: 1 / x), ("RSQ", lambda x: 1 / math.sqrt(x)), ("SQRT", math.sqrt), ("EX2", lambda x: 2.0 ** x),
+  ("LG2", math.log2)])
+def test_approximate_functions_by_name(name: str, function: Callable[[float], float]) -> None:
+  numbers = [0.3 + k for k in range(32)]
+  found = after([f"MUFU.{name} R1, R0"], registers={0: words_of(numbers)}).registers[1]
+  for x, bits in zip(numbers, found): assert math.isclose(float32_of(bits), function(x), rel_tol=1e-5)
 
 def test_results_are_discarded() -> None:
   warp = after(["ULDC.64 URZ, c[0x0][0x18]", "IADD3 RZ, P1, R0, R1, RZ"], constants=bytes(64),

@@ -86,7 +86,7 @@ class Writer(Expressions):
   def function(self) -> str:
     lines: list[str] = []
     for target, kind, value in ((a.target, a.type, a.value) for a in self.semantics):
-      if target[0] == "t": lines.append(self.local(target, kind, value))
+      if target[0].islower(): lines.append(self.local(target, kind, value))
       else:
         result = self.targets[target, kind.name] = f"r{len(self.targets)}"
         found = self.value(value).text

@@ -1,4 +1,5 @@
-"""AMD rows of shared memory (DS: LDS and GDS, and lane permutations that use its crossbar), in the notation of table.py.
+"""AMD rows of shared memory (DS: LDS and GDS, and lane permutations that use its crossbar), in the notation of
+table.py.
 
 CDNA's cmpst has the value to compare with first, then the new one. RDNA's cmpstore has them in the opposite order. So
 they are two instructions.
