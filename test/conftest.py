@@ -1,8 +1,8 @@
 """What all tests share: random tests that are the same in every run, a cache of their own, machine code that is
 checked, engines; the tensor suite.
 
-`--suite tensor` takes the files of suite.py only, `--share N` one test of N of them; `--changed`, `--layer` and
-`--fast` those of scope.py.
+`--suite tensor` takes the files of suite.py only, `--share N` one test of N of them. `--slow N` takes one of N of the
+tests marked slow. `--changed`, `--layer` and `--fast` take those of scope.py.
 """
 import gc
 import mmap
@@ -79,6 +79,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
   group.addoption("--layer", action="append", metavar="NAME", help="run the tests of a layer: a folder of test/, or "
                   "tensor for the files beside them")
   group.addoption("--fast", action="store_true", help="without tests that are marked as slow")
+  group.addoption("--slow", type=int, default=1, metavar="N", help="of the tests that are marked as slow, run one of "
+                  "N, drawn by the names of test and commit")
   group.addoption("--count-into", metavar="FILE", help="write there what test/suite.py counts")
 
 WANTED: set[Path] | None = None    # the test files of a suite, of layers or of changes; None: all
@@ -100,6 +102,10 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
   if config.getoption("--fast"): items[:] = [item for item in items if item.get_closest_marker("slow") is None]
   items[:] = [item for item in items if suite.drawn(item.nodeid, COUNTER.chip, config.getoption("--share"))]
+  if (slow := config.getoption("--slow")) > 1:
+    commit = suite.commit()
+    items[:] = [item for item in items if item.get_closest_marker("slow") is None
+                or suite.drawn(item.nodeid, commit, slow)]
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
   mark = item.get_closest_marker("host")

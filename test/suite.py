@@ -63,9 +63,9 @@ def chip_of(name: str) -> str:
   found = re.match("[a-z]+_?[0-9a-f]+", name)
   return found[0] if found else ""
 
-def drawn(test: str, chip: str, share: int) -> bool:
-  """Whether a test is among one of `share`: other ones on other chips, the same ones in each run."""
-  return zlib.crc32(f"{chip} {test}".encode()) % share == 0
+def drawn(test: str, by: str, share: int) -> bool:
+  """Whether a test is among one of `share`: other ones on other chips or commits (`by`), the same ones in each run."""
+  return zlib.crc32(f"{by} {test}".encode()) % share == 0
 
 # ***** what ran *****
 

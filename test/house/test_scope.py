@@ -68,3 +68,9 @@ def test_slow_tests_are_left_out(tmp_path: Path) -> None:
   run = collected("--layer", "codegen", "test/codegen/transform/test_bulk_copies.py")
   fast = collected("--layer", "codegen", "--fast", "test/codegen/transform/test_bulk_copies.py")
   assert run.stdout.count("::") > fast.stdout.count("::") > 0
+
+def test_a_share_of_the_slow_tests() -> None:
+  """All fast tests, and some of the slow ones."""
+  every, fast = (collected("--layer", "codegen", *more).stdout.count("::") for more in ((), ("--fast",)))
+  third = collected("--layer", "codegen", "--slow", "3").stdout.count("::")
+  assert fast < third < fast + (every - fast) * 2 // 3
