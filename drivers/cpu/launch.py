@@ -69,10 +69,12 @@ class HostRecording:
                                            *launch.variables)
       except (struct.error, AttributeError): raise explain(launch) from None
       if len(launch.buffers) != launch.program.buffers or launch.grid < 0: raise explain(launch)
+    self.linked = False
     self._link()
 
   def _link(self) -> None:
-    """Write the packets: the chunks of each grid, and the count of chunks before it."""
+    """Write the packets, if a grid has changed: the chunks of each grid, and the count of chunks before it."""
+    if self.linked: return
     required = 0
     self.parallel = False
     for i, program in enumerate(self.programs):
@@ -82,6 +84,7 @@ class HostRecording:
                        required)
       self.parallel = self.parallel or chunks > 1
       required += chunks
+    self.linked = True
 
   def patch(self, launch: int, position: int, value: Memory | int) -> None:
     """Replace an argument. Raises DeviceError if there is none, or for an int that needs more than 64 bits."""
@@ -101,11 +104,11 @@ class HostRecording:
     if grid == self.grids[launch]: return
     if grid < 0:
       raise DeviceError(f"kernel {self.programs[launch].name}: a grid of {grid} work items; it is at least 0")
-    self.grids[launch] = grid
-    self._link()
+    self.grids[launch], self.linked = grid, False
 
   def submit(self) -> None:
     if not self.launches: return
+    self._link()
     ring = self.device.ring
     if self.parallel and not ring.handles: ring.start()
     with ring.lock: ring.run(self, self.address, self.launches)
@@ -114,6 +117,7 @@ class HostRecording:
     """Run the packets one by one, each as a batch that waits for no other. Return when each began and ended
     (perf_counter_ns)."""
     ring, times = self.device.ring, []
+    self._link()
     if self.parallel and not ring.handles: ring.start()
     for i in range(self.launches):
       packet = bytearray(self.memory[i * PACKET_BYTES:(i + 1) * PACKET_BYTES])

@@ -503,8 +503,9 @@ class Captured:
                      f"changed; bind {name} outside of the function, and pass it")
     self.variables = {}       # unknown until all are set
     for recording, launch, position, name in self.variable_patches: recording.patch(launch, position, variables[name])
-    for recording, launch, grid in self.grid_patches:
-      recording.patch_grid(launch, value_of(grid, {**self.fixed, **variables}))
+    everything = {**self.fixed, **variables}
+    sizes = {grid: value_of(grid, everything) for grid in {grid for _, _, grid in self.grid_patches}}
+    for recording, launch, grid in self.grid_patches: recording.patch_grid(launch, sizes[grid])
     self.variables = dict(variables)
 
 def is_inside(whole: Buffer, part: Buffer) -> bool:
