@@ -429,10 +429,10 @@ class Tensor(Kernels, metaclass=_TensorType):
     work.
 
     fxn: a function of Tensors (and other arguments) that returns a Tensor, or Tensors in tuples, lists and dicts. Its
-    arguments, its results, and Tensors from outside that it uses are kept. Gradients reach all of them, with the same
-    bits as without a checkpoint. The exception is a kernel that needs values of both passes: it may be optimised to add
-    in another order. fxn is called once, so its side effects happen once, and random numbers inside are the same again.
-    Raises ArgumentError if fxn is not callable.
+    arguments, its results, and Tensors from outside that it uses are kept. Gradients reach all of them. If all results
+    are realized at once, they have the same bits as without a checkpoint. The exception is a kernel that needs values
+    of both passes: it may be optimised to add in another order. fxn is called once, so its side effects happen once,
+    and random numbers inside are the same again. Raises ArgumentError if fxn is not callable.
 
     >>> w = Tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> Tensor.checkpoint(lambda x: (x @ w).square(), Tensor([[1.0, -1.0]])).sum().gradient(w)[0].tolist()

@@ -23,7 +23,8 @@ from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
 from tinyhw.engine.memory import cuts, writes
 from tinyhw.engine.memory.buffers import buffer_of, buffers_in, multi, new_buffer
 from tinyhw.engine.memory.disk import refusal, resolve, view_of
-from tinyhw.engine.memory.writes import MAYBE_MEMORY, Alias, assign_of, base_of, leave, memory_of, rebased, unique
+from tinyhw.engine.memory.writes import (
+  MAYBE_MEMORY, Alias, assign_of, base_of, is_free, leave, memory_of, rebased, unique)
 from tinyhw.engine.run.realize import Again, compute, is_buffer, realize as realize_nodes, this_thread
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, FunctionError, GradientError, JitError, ShapeError
 from tinyhw.methods.checks import flag, plain
@@ -543,7 +544,8 @@ def realize_all(tensors: Iterable[Handle]) -> None:
         tensor._is_leaf = True
         writes.note(tensor)
         continue
-      elif u in wanted or u.realized is not None or constant_value(u) is not None: u = unique(u)
+      elif u in wanted or constant_value(u) is not None or u.realized is not None and not is_free(u.realized):
+        u = unique(u)
       wanted[u] = None
       pending[id(tensor)] = tensor, u
     if not pending: return

@@ -252,6 +252,12 @@ def is_retired(held: UOp) -> bool:
   node = memory_of(held)[0]
   return node is not None and node.storage is None
 
+def is_free(held: UOp) -> bool:
+  """May a Tensor take the storage of a computed node as its own? held: the node's `realized`. No other Tensor looks at
+  it, and it was not written since."""
+  node = memory_of(held)[0]
+  return node is not None and node.storage is not None and not viewers(node.storage)
+
 def base_of(assign: UOp) -> UOp:
   """Return the BUFFER that an ASSIGN writes into."""
   node = memory_of(assign)[0]

@@ -14,11 +14,13 @@ from tinyhw.config import BEAM, DEBUG, PROFILE, VIZ
 from tinyhw.device import Buffer, Device, DeviceLike, Launch
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory import cuts, writes
+from tinyhw.engine.memory.alive import alive
 from tinyhw.engine.memory.buffers import Storage, buffer_of, buffers_in, multi, new_buffer, new_storage
 from tinyhw.engine.run.compile import BoundRunner, Runner, parts, value_of
 from tinyhw.engine.run.faults import boundary
 from tinyhw.engine.schedule.lower import Kernel
-from tinyhw.engine.schedule.multi import SHARD
+from tinyhw.engine.schedule.multi import SHARD, Local
+from tinyhw.engine.schedule.numbers import counterparts
 from tinyhw.engine.schedule.schedule import (
   COPIES, DROPPED, IN_MEMORY, Canonical, Schedule, canonicalize, schedule, schedule_of_any_numbers, strip)
 from tinyhw.engine.thread import this_thread as this_thread
@@ -108,7 +110,7 @@ class Again:
     """Return the storage of the result on the given BUFFERs."""
     inputs = list(self.canonical.inputs)
     for place, buffer in zip(self.places, given, strict=True): inputs[place] = buffer
-    with lock: held = run(self.made, replace(self.canonical, inputs=inputs))[0]
+    with lock: held = run(self.made, replace(self.canonical, inputs=inputs))[0][0]
     assert held is not None
     return _shaped(held, self.root)
 
@@ -131,9 +133,11 @@ def compute(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> N
   if made is None:
     assert kept is not None
     return kept.finish()
-  results = run(made, canonical, kept)
+  inner = alive_inside(made, canonical) if made.inner else {}
+  results, held_inside = run(made, canonical, kept, tuple(inner.values()))
   for u, held in zip(todo, results): _mark(u, held)
-  if this_thread.capture is not None: this_thread.capture.computed.update(todo)
+  for u, c in inner.items(): u.realized = _shaped(held_inside[c], u)
+  if this_thread.capture is not None: this_thread.capture.computed.update(todo, inner)
   if kept is not None: kept.finish()
 
 def _planned(todo: list[UOp], overwritten: Sequence[Storage] | None
@@ -263,17 +267,26 @@ def _mark(u: UOp, held: UOp | None) -> None:
 def _shaped(held: UOp, u: UOp) -> UOp:
   return held if held.shape == u.shape else UOp(Ops.RESHAPE, u.dtype, (held,) + to_indices(u.shape))
 
-def run(made: Schedule, canonical: Canonical, kept: PreservedValues | None = None) -> list[UOp | None]:
+def alive_inside(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
+  """Return the nodes that are held by the program and get a temporary buffer in a schedule, and their nodes in it."""
+  later = counterparts(canonical.constant_roots, canonical.roots)
+  found = {u: c for u, plain in canonical.new.items()
+           if (c := later.get(plain, plain)) in made.inner and u is not c and u.realized is None}
+  return {u: found[u] for u in alive(canonical.new, found)}
+
+def run(made: Schedule, canonical: Canonical, kept: PreservedValues | None = None,
+        inner: Sequence[UOp] = ()) -> tuple[list[UOp | None], dict[UOp, UOp]]:
   """Run a schedule. Return the BUFFER node of each root, None for an ASSIGN. Roots that became equal get copies: each
-  has its own.
+  has its own. inner: further nodes of the schedule that outlive it. Return their BUFFER nodes, too.
 
   After an interrupt the writes of `kept` count as done. Reading values that were to be computed first raises an error.
   """
-  results = {b: new_buffer(b.arg[1], b.arg[2], b.dtype) for b in made.plan.kept}
+  plan = made.plan_keeping(frozenset([made.inner[u] for u in inner]))
+  results = {b: new_buffer(b.arg[1], b.arg[2], b.dtype) for b in plan.kept}
   arenas = {device: new_storage(device or Device.DEFAULT, size, dtypes.uint8)
-            for device, size in made.plan.arena_bytes.items()}
+            for device, size in plan.arena_bytes.items()}
   storage: dict[UOp, Storage] = {b: buffer_of(node) for b, node in results.items()}
-  for b, offset in made.plan.offsets.items():
+  for b, offset in plan.offsets.items():
     storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)
   if this_thread.kernels is not None: this_thread.kernels.extend(k.sink for _, kernels in made.runs for k in kernels)
   steps = [step for place, kernels in made.runs for step in _steps(place or Device.DEFAULT, kernels, storage,
@@ -292,8 +305,7 @@ def run(made: Schedule, canonical: Canonical, kept: PreservedValues | None = Non
         steps.extend(Step(None, pair, (), 0) for pair in zip(buffers_in(buffer_of(copy)), buffers_in(buffer_of(node))))
         results[copy] = node = copy
       given.add(node)
-      local = made.local.get(root)
-      held.append(node if local is None else multi(node, local.node.shape, local.axis))
+      held.append(_as_placed(node, made.distribution(root)))
   try: execute(steps)
   except BaseException:
     if kept is not None: kept.finish()
@@ -303,7 +315,11 @@ def run(made: Schedule, canonical: Canonical, kept: PreservedValues | None = Non
     capture.steps.extend(steps)
     capture.made.extend(buffer_of(node) for node in results.values())
     capture.arenas.extend(b for arena in arenas.values() for b in buffers_in(arena))
-  return held
+  return held, {u: _as_placed(results[made.inner[u]], made.distribution(u)) for u in inner}
+
+def _as_placed(node: UOp, local: Local | None) -> UOp:
+  """Return the tensor over a BUFFER, which has parts if it is on several devices."""
+  return node if local is None else multi(node, local.node.shape, local.axis)
 
 def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storage], canonical: Canonical) -> list[Step]:
   """Return the steps of kernels that run on the same devices: all steps of the first device, then all of the next."""

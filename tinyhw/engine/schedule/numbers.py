@@ -167,6 +167,17 @@ def rebuilt(roots: Sequence[UOp], order: Sequence[UOp], changes: dict[UOp, UOp],
     made.line = u.line
   return tuple([new[u] for u in roots])
 
+def counterparts(before: Sequence[UOp], after: Sequence[UOp]) -> dict[UOp, UOp]:
+  """Return the nodes that replaced those of a graph whose changing numbers became variables."""
+  found: dict[UOp, UOp] = {}
+  stack = list(zip(before, after))
+  while stack:
+    u, v = stack.pop()
+    if u is v or u in found: continue
+    found[u] = v
+    if u.op is v.op: stack += zip(u.src, v.src)   # else a number, which is a variable now
+  return found
+
 def argument(name: str, number: UOp) -> tuple[UOp, int]:
   """Return (the value of a number computed from a variable, the value to which the variable is bound)."""
   dtype = number.dtype

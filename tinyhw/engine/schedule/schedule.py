@@ -28,7 +28,7 @@ from tinyhw.engine.schedule.fuse import fused
 from tinyhw.engine.schedule.group import group_kernels
 from tinyhw.engine.schedule.lower import Kernel, Lowering, storage_of
 from tinyhw.engine.schedule.memory import MemoryPlan, plan_memory, thrifty_order
-from tinyhw.engine.schedule.multi import Local, distribute, is_multi
+from tinyhw.engine.schedule.multi import Distribution, Local, distribute, is_multi
 from tinyhw.engine.schedule.numbers import with_arguments
 from tinyhw.engine.schedule.regroup import regrouped, regroups
 from tinyhw.engine.schedule.split import split_reductions
@@ -45,6 +45,8 @@ class Canonical:
 
   inputs: BUFFERs by number. assigns: executed ASSIGN nodes, canonical → original. new: all nodes, original → canonical.
   tags: the distinctions between otherwise equal nodes, numbered in order of discovery. definitions: variables, by name.
+  constant_roots: the roots before changing numbers became variables (numbers.py), if there are any; `new` has their
+  nodes.
   """
   roots: tuple[UOp, ...] = ()
   inputs: list[UOp] = field(default_factory=list)
@@ -53,13 +55,15 @@ class Canonical:
   new: dict[UOp, UOp] = field(default_factory=dict)
   tags: dict[object, int] = field(default_factory=dict)
   definitions: dict[str, dict[UOp, None]] = field(default_factory=dict)
+  constant_roots: tuple[UOp, ...] = ()
 
 @dataclass
 class Schedule:
   """A list of kernels to run.
 
-  kernels: in order. runs: the same, with adjacent kernels of one device together. storage[root]: the BUFFER or AFTER
-  that holds each root's value. local[root]: its distribution, if it is on several devices.
+  kernels: in order. runs: the same, with adjacent kernels of one device together. By canonical node, `storage` has the
+  BUFFER or AFTER of each root's value, and `inner` the temporary BUFFER of another value. `local` has the distribution
+  of either on several devices. `plans` has memory plans by the temporary BUFFERs that outlive the schedule.
   """
   kernels: list[Kernel]
   runs: list[tuple[str | tuple[str, ...] | None, list[Kernel]]]
@@ -67,6 +71,20 @@ class Schedule:
   plan: MemoryPlan
   device: str | tuple[str, ...]
   local: dict[UOp, Local]
+  inner: dict[UOp, UOp]
+  plans: dict[frozenset[UOp], MemoryPlan] = field(default_factory=dict)
+
+  def plan_keeping(self, inner: frozenset[UOp]) -> MemoryPlan:
+    """Return the plan under which some of the temporary BUFFERs outlive the schedule."""
+    if not inner: return self.plan
+    found = self.plans.get(inner)
+    if found is None: found = self.plans[inner] = plan_memory(self.kernels, {*inner, *self.plan.kept})
+    return found
+
+  def distribution(self, node: UOp) -> Local | None:
+    """Return the distribution of a canonical node with storage, None if it is on one device."""
+    if node not in self.local and is_multi(node): self.local[node] = Distribution().of(node)
+    return self.local.get(node)
 
 _schedules: OrderedDict[tuple[UOp, ...], Schedule] = OrderedDict()
 
@@ -192,7 +210,9 @@ def schedule_of_any_numbers(canonical: Canonical) -> tuple[Canonical, Schedule]:
   found = _schedules.get(canonical.roots)
   if found is None:
     roots, values = with_arguments(canonical.roots)
-    if values: canonical = replace(canonical, roots=roots, variables={**canonical.variables, **values})
+    if values:
+      canonical = replace(canonical, roots=roots, variables={**canonical.variables, **values},
+                          constant_roots=canonical.roots)
     return canonical, schedule(canonical)
   _schedules.move_to_end(canonical.roots)
   return canonical, found
@@ -235,9 +255,19 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   plan = plan_memory(kernels, kept)
   passed("plan", plan)
   kernels = [k for k in kernels if not stores_nothing(k)]
+  inner = _inner(storage, plan, came)
   runs = [(device, list(run)) for device, run in groupby(kernels, devices_of)]
   return Schedule(kernels, runs, storage, plan, next((d for d in (r.device for r in roots) if d), ""),
-                  {g: x for g, x in local.items() if is_multi(g)})
+                  {g: x for g, x in local.items() if is_multi(g)}, inner)
+
+def _inner(storage: dict[UOp, UOp], plan: MemoryPlan, came: dict[UOp, UOp]) -> dict[UOp, UOp]:
+  """Return the temporary BUFFERs that hold values of canonical nodes. came: the nodes that new nodes replace."""
+  found: dict[UOp, UOp] = {}
+  for u, b in storage.items():
+    if b not in plan.offsets or not b.arg[2]: continue
+    while u in came: u = came[u]
+    found[u] = b
+  return found
 
 def find_origins(kernels: list[Kernel], nodes: Sequence[UOp], came: dict[UOp, UOp], asked: dict[UOp, UOp]) -> None:
   """Tell kernels the canonical node from which they take their line: the origin of their own node, or a user of it if
