@@ -253,6 +253,7 @@ def test_checkpoints_hold_less_memory():
   plain, less = held(*deep(False)), held(*deep(True))
   assert less < 0.4 * plain, f"{less} bytes with checkpoints, {plain} without"
 
+@pytest.mark.slow
 def test_a_large_network_bit_by_bit(engine):
   only_on(engine, "CPU", "AVX2", why="large")
   shape, count = ((12, 10), 3) if EMULATE.value else ((300, 130), 6)   # virtual GPUs take their time

@@ -28,6 +28,7 @@ def test_a_module_wants_its_own_tests_those_that_import_it_and_those_of_its_impo
   assert "nn/test_onnx.py" not in found and "test_tensor.py" not in found
   assert "drivers/cpu/test_workers.py" in names(scope.wanted_by([ROOT / "drivers/cpu/workers.py"]))
 
+@pytest.mark.slow
 def test_what_tests_share_wants_the_tests_that_use_it() -> None:
   assert "whole/test_cliffs.py" in names(scope.wanted_by([TEST / "support/work.py"]))
   steps = TEST / "support/generators/symbolic_steps.py"
@@ -69,6 +70,7 @@ def test_slow_tests_are_left_out(tmp_path: Path) -> None:
   fast = collected("--layer", "codegen", "--fast", "test/codegen/transform/test_bulk_copies.py")
   assert run.stdout.count("::") > fast.stdout.count("::") > 0
 
+@pytest.mark.slow
 def test_a_share_of_the_slow_tests() -> None:
   """All fast tests, and some of the slow ones."""
   every, fast = (collected("--layer", "codegen", *more).stdout.count("::") for more in ((), ("--fast",)))

@@ -149,6 +149,7 @@ OPTIMIZERS: dict[str, tuple[Callable[..., Any], Update]] = {
 }
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.slow
 def test_a_hundred_steps_are_those_of_the_formula(name, monkeypatch):
   """In float64 throughout, plain and jitted (and fused), they agree to 1e-9. In float32 they agree to 1e-4."""
   make, update = OPTIMIZERS[name]

@@ -47,6 +47,7 @@ class Slopes:
     assert abs(got - want) <= tolerance * (1 + abs(want)), f"derivative {order} is {got}, and by differences {want}"
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.slow
 def test_derivatives_are_those_by_finite_differences(case: Case) -> None:
   slopes = Slopes(case)
   for order in range(1, case.order + 1): slopes.check(order)

@@ -46,6 +46,7 @@ def test_the_timeline_begins_anew_before_it_wraps(opened: Opener, monkeypatch: p
 
 @pytest.mark.parametrize("kind", FEW)
 @pytest.mark.parametrize("what", ("submit", "replay", "copyin"))
+@pytest.mark.slow
 def test_ctrl_c_anywhere_leaves_a_device_that_works(monkeypatch: pytest.MonkeyPatch, kind: str, what: str) -> None:
   """Interrupted work runs or does not. Later work runs, in order, and is waited for."""
   with seeing(monkeypatch) as seen: interrupted_anywhere(*seen(kind), what)

@@ -8,6 +8,7 @@ from tinyhw.device import Buffer, Device, Launch
 from tinyhw.drivers.gpu import reports
 from tinyhw.dtype import dtypes
 
+@pytest.mark.slow
 def test_places_are_told_by_what_lies_next_to_them(opened: Opener) -> None:
   _, device = opened("gfx1100")
   big = device.allocator.alloc(5 << 20)
@@ -25,6 +26,7 @@ def test_places_are_told_by_what_lies_next_to_them(opened: Opener) -> None:
   device.synchronize()
   assert "which was freed" in reports.place(device, address)
 
+@pytest.mark.slow
 def test_buffers_are_told_with_what_they_hold(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
   _, device = opened("gfx1100")
   monkeypatch.setattr(Device, "_opened", {"AMD": device})

@@ -42,6 +42,7 @@ def test_several_devices_have_a_buffer_each() -> None:
   whole = multi(node, (2, 2), 1)
   assert whole.op is Ops.MULTI and whole.shape == (2, 4) and multi(node, (4,), None).src == (node,)
 
+@pytest.mark.slow
 def test_storage_lives_as_long_as_a_graph_mentions_it() -> None:
   node = new_buffer("PYTHON", 4, dtypes.float32)
   storage = weakref.ref(buffer_of(node))

@@ -70,6 +70,7 @@ def check(canonical: Canonical, kernels: Sequence[Kernel], storage: dict[UOp, UO
   assert memory.inputs == written
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.slow
 def test_every_pass_keeps_the_meaning(seed: int) -> None:
   canonical = canonical_graph(seed)
   split = split_reductions([strip(r) for r in canonical.roots])

@@ -66,6 +66,7 @@ def test_each_node_is_matched_once_and_cost_is_linear() -> None:
   assert counts[1] <= 2.1 * counts[0] and counts[2] <= 2.1 * counts[1]
 
 @pytest.mark.parametrize("bottom_up", [False, True])
+@pytest.mark.slow
 def test_depth_does_not_matter(bottom_up: bool) -> None:
   u = a
   for i in range(100_000): u = UOp(Ops.MUL, u.dtype, (u, b))
