@@ -133,6 +133,12 @@ def test_numbers_that_change_keep_values_too() -> None:
     counts.append(GlobalCounters.kernel_count - count)
   assert counts == [0, 0, 0, 0]
 
+def test_an_empty_result_next_to_a_value_that_is_held() -> None:
+  hidden = (Tensor.randn(4, 4).realize() + 1).contiguous()
+  empty, full = Tensor.zeros(0, 4).contiguous() + 1, (hidden @ hidden).contiguous()
+  Tensor.realize(empty, full)
+  assert empty.tolist() == [] and full.shape == (4, 4) and hidden.uop.realized is not None
+
 def test_values_on_several_devices_are_kept() -> None:
   x = Tensor.arange(8).reshape(4, 2).float().shard(("CPU", "CPU:1"), axis=0).realize()
   hidden = (x + 1).contiguous()

@@ -78,7 +78,9 @@ class Schedule:
     """Return the plan under which some of the temporary BUFFERs outlive the schedule."""
     if not inner: return self.plan
     found = self.plans.get(inner)
-    if found is None: found = self.plans[inner] = plan_memory(self.kernels, {*inner, *self.plan.kept})
+    if found is None:
+      kept = list(dict.fromkeys([*self.plan.kept, *filter(inner.__contains__, self.inner.values())]))
+      found = self.plans[inner] = replace(plan_memory(self.kernels, set(kept)), kept=kept)
     return found
 
   def distribution(self, node: UOp) -> Local | None:
