@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from typing import Any
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from tinyhw import trace
 from tinyhw.config import BEAM, DEBUG, PROFILE, VIZ
@@ -19,7 +19,7 @@ from tinyhw.engine.memory.buffers import Storage, buffer_of, buffers_in, multi, 
 from tinyhw.engine.run.compile import BoundRunner, Runner, parts, value_of
 from tinyhw.engine.run.faults import boundary
 from tinyhw.engine.schedule.lower import Kernel
-from tinyhw.engine.schedule.multi import SHARD, Local
+from tinyhw.engine.schedule.multi import SHARD
 from tinyhw.engine.schedule.numbers import counterparts
 from tinyhw.engine.schedule.schedule import (
   COPIES, DROPPED, IN_MEMORY, Canonical, Schedule, canonicalize, schedule, schedule_of_any_numbers, strip)
@@ -134,9 +134,10 @@ def compute(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> N
     assert kept is not None
     return kept.finish()
   inner = alive_inside(made, canonical) if made.inner else {}
-  results, held_inside = run(made, canonical, kept, tuple(inner.values()))
+  results, held_inside = run(made, canonical, kept, inner.values())
   for u, held in zip(todo, results): _mark(u, held)
-  for u, c in inner.items(): u.realized = _shaped(held_inside[c], u)
+  if inner:
+    for u, c in inner.items(): u.realized = _shaped(held_inside[c], u)
   if this_thread.capture is not None: this_thread.capture.computed.update(todo, inner)
   if kept is not None: kept.finish()
 
@@ -275,13 +276,13 @@ def alive_inside(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
   return {u: found[u] for u in alive(canonical.new, found)}
 
 def run(made: Schedule, canonical: Canonical, kept: PreservedValues | None = None,
-        inner: Sequence[UOp] = ()) -> tuple[list[UOp | None], dict[UOp, UOp]]:
+        inner: Collection[UOp] = ()) -> tuple[list[UOp | None], dict[UOp, UOp]]:
   """Run a schedule. Return the BUFFER node of each root, None for an ASSIGN. Roots that became equal get copies: each
   has its own. inner: further nodes of the schedule that outlive it. Return their BUFFER nodes, too.
 
   After an interrupt the writes of `kept` count as done. Reading values that were to be computed first raises an error.
   """
-  plan = made.plan_keeping(frozenset([made.inner[u] for u in inner]))
+  plan = made.plan_keeping(frozenset([made.inner[u] for u in inner])) if inner else made.plan
   results = {b: new_buffer(b.arg[1], b.arg[2], b.dtype) for b in plan.kept}
   arenas = {device: new_storage(device or Device.DEFAULT, size, dtypes.uint8)
             for device, size in plan.arena_bytes.items()}
@@ -305,7 +306,8 @@ def run(made: Schedule, canonical: Canonical, kept: PreservedValues | None = Non
         steps.extend(Step(None, pair, (), 0) for pair in zip(buffers_in(buffer_of(copy)), buffers_in(buffer_of(node))))
         results[copy] = node = copy
       given.add(node)
-      held.append(_as_placed(node, made.distribution(root)))
+      local = made.local.get(root)
+      held.append(node if local is None else multi(node, local.node.shape, local.axis))
   try: execute(steps)
   except BaseException:
     if kept is not None: kept.finish()
@@ -315,11 +317,7 @@ def run(made: Schedule, canonical: Canonical, kept: PreservedValues | None = Non
     capture.steps.extend(steps)
     capture.made.extend(buffer_of(node) for node in results.values())
     capture.arenas.extend(b for arena in arenas.values() for b in buffers_in(arena))
-  return held, {u: _as_placed(results[made.inner[u]], made.distribution(u)) for u in inner}
-
-def _as_placed(node: UOp, local: Local | None) -> UOp:
-  """Return the tensor over a BUFFER, which has parts if it is on several devices."""
-  return node if local is None else multi(node, local.node.shape, local.axis)
+  return held, {u: made.placed(u, results[made.inner[u]]) for u in inner}
 
 def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storage], canonical: Canonical) -> list[Step]:
   """Return the steps of kernels that run on the same devices: all steps of the first device, then all of the next."""

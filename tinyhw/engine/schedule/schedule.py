@@ -23,6 +23,7 @@ from tinyhw import trace
 from tinyhw.config import DEBUG, VIZ
 from tinyhw.device import on_disk
 from tinyhw.dtype import dtypes
+from tinyhw.engine.memory.buffers import multi
 from tinyhw.engine.memory.disk import piece_node, resolve, truth
 from tinyhw.engine.schedule.fuse import fused
 from tinyhw.engine.schedule.group import group_kernels
@@ -63,7 +64,8 @@ class Schedule:
 
   kernels: in order. runs: the same, with adjacent kernels of one device together. By canonical node, `storage` has the
   BUFFER or AFTER of each root's value, and `inner` the temporary BUFFER of another value. `local` has the distribution
-  of either on several devices. `plans` has memory plans by the temporary BUFFERs that outlive the schedule.
+  of either on several devices, as far as it is needed. `plans` has memory plans by the temporary BUFFERs that outlive
+  the schedule.
   """
   kernels: list[Kernel]
   runs: list[tuple[str | tuple[str, ...] | None, list[Kernel]]]
@@ -76,17 +78,17 @@ class Schedule:
 
   def plan_keeping(self, inner: frozenset[UOp]) -> MemoryPlan:
     """Return the plan under which some of the temporary BUFFERs outlive the schedule."""
-    if not inner: return self.plan
     found = self.plans.get(inner)
     if found is None:
       kept = list(dict.fromkeys([*self.plan.kept, *filter(inner.__contains__, self.inner.values())]))
       found = self.plans[inner] = replace(plan_memory(self.kernels, set(kept)), kept=kept)
     return found
 
-  def distribution(self, node: UOp) -> Local | None:
-    """Return the distribution of a canonical node with storage, None if it is on one device."""
-    if node not in self.local and is_multi(node): self.local[node] = Distribution().of(node)
-    return self.local.get(node)
+  def placed(self, node: UOp, buffer: UOp) -> UOp:
+    """Return the value of a canonical node in a BUFFER. On several devices each has a part, or all of it."""
+    if not is_multi(node): return buffer
+    if node not in self.local: self.local[node] = Distribution().of(node)
+    return multi(buffer, self.local[node].node.shape, self.local[node].axis)
 
 _schedules: OrderedDict[tuple[UOp, ...], Schedule] = OrderedDict()
 
