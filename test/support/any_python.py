@@ -56,6 +56,21 @@ def training() -> str:
   assert losses[-1] < 0.7 * losses[0], losses
   return f"loss {losses[0]:.3f} to {losses[-1]:.3f}"
 
+def held_values() -> str:
+  """Held nodes are told from others, and a value inside of a schedule is kept if its tensor is held."""
+  from tinyhw import Tensor
+  from tinyhw.engine.memory.alive import alive
+  from tinyhw.uop.enums import Ops
+  from tinyhw.uop.ops import UOp
+  graph = dict.fromkeys([UOp(Ops.SINK, tag=object()) for _ in range(3)])
+  held = list(graph)[1]
+  assert alive(graph, dict.fromkeys(graph)) == [held]
+  x = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize()
+  hidden = (x @ x).contiguous()
+  (hidden @ x).contiguous().realize()
+  assert hidden.uop.realized is not None
+  return "1 of 3 nodes"
+
 def named_tuples() -> str:
   """A class whose annotations are evaluated when they are asked for, as Python 3.14 does, has its fields too."""
   scope: dict[str, Any] = {"__name__": __name__}
@@ -92,7 +107,7 @@ def examples() -> str:
   assert runner.tries > 200, f"only {runner.tries} examples were found"
   return f"{runner.tries} examples"
 
-CHECKS = (modules, first_result, selftest, training, named_tuples, pickles, examples)
+CHECKS = (modules, first_result, selftest, training, held_values, named_tuples, pickles, examples)
 
 def main(device: str, checks: list[str]) -> int:
   """Run the checks, all or those of these names; a line for each. The number of them that failed."""
