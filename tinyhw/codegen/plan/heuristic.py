@@ -14,6 +14,7 @@ import math
 
 from tinyhw.codegen.kernel.access import StridedAccess, access_of
 from tinyhw.codegen.kernel.grid import ranges_of
+from tinyhw.codegen.plan.loop_order import ordered, steps_by_range
 from tinyhw.codegen.plan.matrix_tile import in_order
 from tinyhw.codegen.plan.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, MOST_OVERLAP, PAGE_BYTES, tile
 from tinyhw.codegen.transform.keep import kept_terms
@@ -206,16 +207,19 @@ def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tu
 def grid(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
   """Add outer output loops to the grid until there is work for all threads.
 
-  A loop that some reduction does not depend on stays inside of a work item.
+  On a CPU, loops are in the order that reads least from far caches (loop_order.py). A loop that some reduction does not
+  depend on stays inside of a work item.
   """
   if any(o.op in OF_BUFFERS for o in opts): return opts
   outer = [r for r in nest.ranges if all(r in u.ranges for u in nest.reduces)] if nest.reduces else list(nest.ranges)
   out = list(opts)
   items = 1
+  factors = {r: math.prod(o.amount for o in opts if o.axis == r.arg[0]) for r in outer}
+  if nest.reduces and not capabilities.lanes:
+    reads = [access for access in nest.accesses if not access.is_store]
+    outer = ordered(outer, steps_by_range(outer, factors), reads, capabilities.cache_bytes)
   for r in outer:
-    factor = 1
-    for o in opts:
-      if o.axis == r.arg[0]: factor *= o.amount
+    factor = factors[r]
     n = size_of(r)
     if n and n // factor <= 1: continue
     if n == 0 and (items > 1 or len(outer) > 1): continue
