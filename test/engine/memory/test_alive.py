@@ -6,6 +6,9 @@ import pytest
 
 from tinyhw import Context, Tensor, TinyJit, Variable
 from tinyhw.engine.memory.alive import alive, references
+from tinyhw.engine.run import realize as realizing
+from tinyhw.engine.run.realize import alive_inside
+from tinyhw.engine.schedule.schedule import Canonical, Schedule
 from tinyhw.helpers import GlobalCounters
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -99,8 +102,22 @@ def test_memory_of_values_that_nobody_holds_returns() -> None:
   for _ in range(4): kept = run()
   assert GlobalCounters.mem_used == before and kept.shape == (64, 64)
 
-def test_values_whose_tensors_are_gone_are_not_kept() -> None:
-  """Each step of the loop drops the tensor of the step before."""
+def test_a_value_that_is_not_held_stays_temporary(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Each step of the loop drops the tensor of the step before; one node is held."""
+  found: list[int] = []
+  def watched(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
+    inner = alive_inside(made, canonical)
+    found.extend((len(made.inner), len(inner)))
+    return inner
+  monkeypatch.setattr(realizing, "alive_inside", watched)
+  x = Tensor.randn(64, 64).realize()
+  for k in range(6):
+    x = (x.flip(0) + 1).contiguous()
+    if k == 2: held = x.uop
+  x.realize()
+  assert found == [5, 1] and held.realized is not None
+
+def test_memory_of_held_values_is_theirs_alone() -> None:
   x = Tensor.randn(64, 64).realize()
   before = GlobalCounters.mem_used
   for _ in range(6): x = (x.flip(0) + 1).contiguous()
