@@ -127,9 +127,10 @@ def test_what_was_computed_from_shared_memory_is_computed_again_when_asked():
     assert scale.grad.tolist() == [3] * 4
 
 @pytest.mark.parametrize("other", [
-  lambda a, t: Tensor.from_dlpack(a), lambda a, t: Tensor.from_dlpack(a[2:]), lambda a, t: Tensor.from_dlpack(t),
-  lambda a, t: Tensor.from_blob(a.ctypes.data, (4,), "float32"), lambda a,
-  t: Tensor.from_blob(a.ctypes.data + 8, (2,), "float32")])
+  lambda a, t: Tensor.from_dlpack(a), lambda a, t: Tensor.from_dlpack(a[2:]),
+  pytest.param(lambda a, t: Tensor.from_dlpack(t), marks=shares),
+  lambda a, t: Tensor.from_blob(a.ctypes.data, (4,), "float32"),
+  lambda a, t: Tensor.from_blob(a.ctypes.data + 8, (2,), "float32")])
 def test_who_else_computes_from_the_memory_is_told(other):
   a = np.arange(4, dtype=np.float32)
   t = Tensor.from_dlpack(a)
@@ -144,6 +145,7 @@ def test_who_else_computes_from_the_memory_is_told(other):
     assert (x.item(), y.item()) == (a.sum(), a[-u.numel():].sum()) and z.item() == (a[:2].sum() if reaches
                                                                                     else before[2])
 
+@shares
 def test_who_else_computes_from_the_memory_of_a_tensor_is_told():
   t = Tensor([1.0, 2.0]).contiguous().realize()
   a, x, y = np.from_dlpack(t), t.sum(), Tensor.from_dlpack(t)
