@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tinyhw import arithmetic
-from tinyhw.arithmetic import CODED, cast, elements, from_bytes, operation, round_to, to_bytes
+from tinyhw.arithmetic import CODED, cast, dot4, elements, from_bytes, operation, round_to, to_bytes
 from tinyhw.dtype import DType, dtypes, encode_float, truncate
 from tinyhw.errors import DTypeError
 
@@ -73,6 +73,29 @@ def test_shifts_are_defined_for_every_count(d: DType) -> None:
       inside = 0 <= count < bits
       assert operation("SHL", d)(a, count) == (round_to(d)(a << count) if inside else 0)
       assert operation("SHR", d)(a, count) == (a >> count if inside else -(a < 0))
+
+FOUR = st.lists(st.integers(0, 255) | st.sampled_from([0, 1, 127, 128, 255]), min_size=4, max_size=4).map(bytes)
+
+@pytest.mark.parametrize("b", dtypes.int32s, ids=str)
+@pytest.mark.parametrize("a", dtypes.int32s, ids=str)
+def test_products_of_four_bytes(a: DType, b: DType) -> None:
+  """The bytes of a word of int32 have signs, and those of uint32 have none. The sum wraps."""
+  @given(FOUR, FOUR, numbers(dtypes.int32))
+  def check(x: bytes, y: bytes, z: int) -> None:
+    first, second = (np.frombuffer(data, np.uint8 if dtypes.is_unsigned(d) else np.int8).astype(np.int64)
+                     for data, d in ((x, a), (y, b)))
+    want = np.int64(int(first @ second) + z).astype(np.int32)
+    assert dot4(a, b)(from_bytes(x, a), from_bytes(y, b), z) == want
+  check()
+
+def test_extreme_products_of_four_bytes() -> None:
+  int32, uint32 = dtypes.int32, dtypes.uint32
+  assert dot4(uint32, uint32)(0xffffffff, 0xffffffff, 1) == 4 * 255 * 255 + 1
+  assert dot4(int32, int32)(-0x7f7f7f80, -0x7f7f7f80, -1) == 4 * 128 * 128 - 1
+  assert dot4(uint32, int32)(0xffffffff, -0x7f7f7f80, 0) == dot4(int32, uint32)(-0x7f7f7f80, 0xffffffff,
+                                                                               0) == -4 * 255 * 128
+  assert dot4(uint32, int32)(0x04030201, 0x281e140a, 0) == 10 + 40 + 90 + 160
+  assert dot4(int32, int32)(1, 1, 0x7fffffff) == -0x80000000
 
 @given(numbers(dtypes.float32), numbers(dtypes.float32), numbers(dtypes.float32))
 def test_fused_float32_rounds_once(a: float, b: float, c: float) -> None:

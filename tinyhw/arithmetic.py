@@ -285,6 +285,18 @@ _ON_BOOLS: dict[str, Function] = {
   "NEG": operator.not_, "MULACC": lambda a, b, c: (a and b) or c,
 }
 
+def dot4(a: DType, b: DType) -> Function:
+  """Return x, y, z -> z + the sum of the products of the four bytes of x and y, as int32.
+
+  The bytes of an operand of type int32 have signs, those of uint32 have none.
+  """
+  first, second, wrap = _bytes_of_word(a), _bytes_of_word(b), round_to(dtypes.int32)
+  return lambda x, y, z: wrap(z + sum(map(operator.mul, first(x), second(y))))
+
+def _bytes_of_word(dtype: DType) -> Callable[[Any], tuple[int, ...]]:
+  unpack = struct.Struct("4B" if dtypes.is_unsigned(dtype) else "4b").unpack
+  return lambda x: unpack((x & 0xffffffff).to_bytes(4, "little"))
+
 def _rounded(f: Function, rounding: Function, arity: int) -> Function:
   if arity == 1: return lambda a: rounding(f(a))
   if arity == 2: return lambda a, b: rounding(f(a, b))

@@ -8,6 +8,8 @@ from tinyhw.codegen.transform.tiling import OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.errors import DTypeError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops, plain_members
+from tinyhw.uop.evaluate.execute import element_function
+from tinyhw.uop.ops import UOp
 from tinyhw.uop.rewrite.match import ARITY
 
 def test_groups() -> None:
@@ -18,12 +20,20 @@ def test_groups() -> None:
   assert set(ARITY) == GroupOp.Elementwise
 
 def test_every_elementwise_op_has_a_meaning() -> None:
-  for op in GroupOp.ALU:
+  for op in GroupOp.ALU - {Ops.DOT4}:
     found = False
     for dtype in (dtypes.float32, dtypes.int32, dtypes.bool, dtypes.uint64):
       try: found = operation(op.name, dtype) is not None or found
       except DTypeError: pass
     assert found, op
+
+def test_the_meaning_of_dot4_depends_on_the_types_of_its_operands() -> None:
+  found = []
+  for a in dtypes.int32s:
+    for b in dtypes.int32s:
+      x, y = UOp.const(a, 0xff if a is dtypes.uint32 else -1), UOp.const(b, 0x80 if b is dtypes.uint32 else -0x80)
+      found.append(element_function(UOp(Ops.DOT4, dtypes.int32, (x, y, UOp.const(dtypes.int32, 5))))(0xff, 0x80, 5))
+  assert found == [133, -123, -32635, 32645]   # 5 + (-1 or 255) * (-128 or 128)
 
 def test_commutative_ops_commute() -> None:
   for op in GroupOp.Commutative:

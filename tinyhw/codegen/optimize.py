@@ -12,6 +12,7 @@ from tinyhw.codegen.kernel.access import merge_ranges, split_ranges
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.matrix.operands import tile_of
 from tinyhw.codegen.plan.heuristic import choose
+from tinyhw.codegen.transform.dot import use_dots
 from tinyhw.codegen.transform.keep import keep_terms
 from tinyhw.codegen.transform.lane_reduction import fold_lanes
 from tinyhw.codegen.transform.tiling import (
@@ -38,7 +39,7 @@ def with_few_ranges(sink: UOp, capabilities: Capabilities) -> UOp:
   Loops that memory walks as one are merged. Loops of which memory uses parts are split. A product for the matrix unit
   has three ranges.
   """
-  sink = merge_ranges(sink)
+  sink = merge_ranges(use_dots(sink, capabilities))
   if capabilities.vector_bytes and not capabilities.lanes and (split := split_ranges(sink, LEAST_LANES)) is not sink:
     sink = merge_ranges(split)
   if not capabilities.matrix or not capabilities.lanes: return sink

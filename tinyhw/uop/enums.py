@@ -95,6 +95,7 @@ class Ops(NamedIntEnum):
   # ternary
   WHERE = auto()
   MULACC = auto()
+  DOT4 = auto()
 
   # kernels and programs
   INDEX = auto()
@@ -135,7 +136,7 @@ class GroupOp:
   Binary = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.POW, Ops.AND, Ops.OR,
                       Ops.XOR, Ops.SHL, Ops.SHR,
                       Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.THREEFRY})
-  Ternary = frozenset({Ops.WHERE, Ops.MULACC})
+  Ternary = frozenset({Ops.WHERE, Ops.MULACC, Ops.DOT4})
   ALU = Unary | Binary | Ternary
   Elementwise = ALU | {Ops.CAST, Ops.BITCAST}
   Comparison = frozenset({Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ})

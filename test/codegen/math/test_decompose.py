@@ -50,6 +50,25 @@ def test_other_operations(target: str, lanes: int) -> None:
   agree(apply(Ops.THREEFRY, dtypes.uint64, 2, lanes), ALL_TARGETS[target])
   agree(apply(Ops.MULACC, dtypes.int32, 3, lanes), ALL_TARGETS[target])
 
+def dot(a: DType, b: DType, lanes: int, total: bool = True) -> UOp:
+  """Return the kernel of out[i] = the products of the four bytes of a[i] and b[i], and c[i]."""
+  r, v = axis(N // lanes, 0), axis(lanes, 1, "VECTOR")
+  i = r * lanes + v
+  x, y, z = (UOp.param(1 + k, dtype, N).index(i).load() for k, dtype in enumerate((a, b, dtypes.int32)))
+  value = UOp(Ops.DOT4, dtypes.int32, (x, y, z if total else UOp.const(dtypes.int32, 0)))
+  return UOp.sink(UOp.param(0, dtypes.int32, N).index(i).store(value, r, v))
+
+@pytest.mark.parametrize("lanes", (1, 8))
+@pytest.mark.parametrize("target", ALL_TARGETS)
+def test_products_of_four_bytes(target: str, lanes: int) -> None:
+  """They are added one by one where the target has no DOT4 for so many lanes."""
+  for a, b, total in itertools.product(dtypes.int32s, dtypes.int32s, (False, True)):
+    kernel = dot(a, b, lanes, total)
+    agree(kernel, ALL_TARGETS[target])
+    found = [u.dtype.count for u in lower(kernel, ALL_TARGETS[target], "dot").uops if u.op is Ops.DOT4]
+    assert found == {"everything": [1] * lanes, "avx2": [8] * (lanes == 8),
+                     "avx2-plain": [8] * (lanes == 8)}.get(target, [])
+
 @pytest.mark.parametrize("dtype", (dtypes.int32, dtypes.uint8, dtypes.bool, dtypes.float16, dtypes.float64))
 def test_where(dtype: DType) -> None:
   out, c, a, b = UOp.param(0, dtype, N), UOp.param(1, dtypes.bool, N), UOp.param(2, dtype, N), UOp.param(3, dtype, N)

@@ -174,6 +174,29 @@ def test_reductions_that_need_each_other_have_lanes_each() -> None:
   opts = choose(out.index(i).store((a.index(i * 1024 + s).load() + mean * -1).reduce(Ops.ADD, s), i), AVX2)
   assert amounts(opts, OptOps.VECTOR) == {1: 8, 2: 8}
 
+def scaled_blocks(place: str, n: int = 64, count: int = 24, size: int = 32) -> UOp:
+  """Return the form of a product with quantized weights: a sum of sums of blocks, each with a scale."""
+  w, x, scale = UOp.param(1, F32, n * count * size), UOp.param(2, F32, count * size), UOp.param(3, F32, n * count)
+  k, r, ranges = axis(count, 1, "REDUCE"), axis(size, 2, "REDUCE"), (axis(n, 0),)
+  if place == "rows side by side": ranges = (axis(n // 16, 0), axis(16, 3))
+  i = ranges[0] if len(ranges) == 1 else ranges[0] * 16 + ranges[1]
+  at, own = (i * count + k) * size + r, i * count + k
+  if place == "columns": at, own = (k * size + r) * n + i, k * n + i
+  if place == "rows side by side":
+    own = (ranges[0] * count + k) * 16 + ranges[1]
+    at = ((ranges[0] * count + k) * size + r) * 16 + ranges[1]
+  block = (w.index(at).load() * x.index(k * size + r).load()).reduce(Ops.ADD, r)
+  return UOp.param(0, F32, n).index(i).store((block * scale.index(own).load()).reduce(Ops.ADD, k), *ranges)
+
+@pytest.mark.parametrize("name", ["avx2", "avx512"])
+@pytest.mark.parametrize("place, along", [("rows", 2), ("columns", 0), ("rows side by side", 3)])
+def test_sums_of_blocks_have_lanes_along_memory(name: str, place: str, along: int) -> None:
+  """Lanes are along the terms of a block where rows are contiguous, else along the output."""
+  store = scaled_blocks(place)
+  opts = choose(store, TARGETS[name])
+  assert amounts(opts, OptOps.VECTOR) == {along: TARGETS[name].vector_bytes // 4}
+  agree(UOp.sink(store), with_opts(UOp.sink(store), opts))
+
 @pytest.mark.parametrize("size, lanes", [(3, {}), (4, {1: 4}), (6, {1: 4}), (10, {1: 8})])
 def test_short_rows_fill_a_part_of_a_register(size: int, lanes: dict[int, int]) -> None:
   out, a, b = UOp.param(0, F32, 64 * size), UOp.param(1, F32, 64 * size), UOp.param(2, F32, size)

@@ -106,6 +106,48 @@ def test_a_tile_that_does_not_fit_has_no_cost() -> None:
   assert model.cost(RegisterTile(j, {i: 6, j: 2}), plans) is not None
   assert model.cost(RegisterTile(j, {i: 8, j: 2}), plans) is None
 
+def sum_of_loads(count: int, n: int = 64, terms: int = 12) -> UOp:
+  """Return the kernel of a sum of columns of several matrices, each element of which is read once."""
+  i, r = axis(n, 0), axis(terms, 1, "REDUCE")
+  total = UOp.param(1, F32, n * terms).index(r * n + i).load()
+  for k in range(2, count + 1): total = total + UOp.param(k, F32, n * terms).index(r * n + i).load()
+  return UOp.sink(UOp.param(0, F32, n).index(i).store(total.reduce(Ops.ADD, r), i))
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("count", (2, 16, 20, 40))
+def test_many_loads_leave_lanes_and_accumulators(level: str, count: int) -> None:
+  """An element that is used once needs no register of its own. A sum of 16 loads was computed one by one."""
+  kernel = sum_of_loads(count)
+  opts = opts_of(kernel, level)
+  assert amount(opts, OptOps.VECTOR, 0) == LEVELS[level].vector_bytes // 4
+  assert amount(opts, OptOps.UPCAST, 0) * amount(opts, OptOps.UPCAST, 1) >= 4, "they hide the latency of additions"
+  agree(kernel, with_opts(kernel, opts))
+
+def test_elements_that_repetitions_share_take_registers() -> None:
+  """All are kept if some other operand is read where it is used. Otherwise one of them is."""
+  i, j, r = axis(64, 0), axis(64, 1), axis(64, 2, "REDUCE")
+  a, b, c = UOp.param(1, F32, 4096), UOp.param(2, F32, 4096), UOp.param(3, F32, 1 << 18)
+  product = a.index(i * 64 + r).load() * b.index(r * 64 + j).load()
+  out = UOp.param(0, F32, 4096).index(i * 64 + j)
+  found = []
+  for term in (product, product * c.index((i * 64 + r) * 64 + j).load()):
+    model = model_of(UOp.sink(out.store(term.reduce(Ops.ADD, r), i, j)), "avx2")
+    plans = [o.plans(j) for o in model.loads]
+    found.append([model.cost(RegisterTile(j, copies), plans) is not None
+                  for copies in ({i: 4}, {i: 4, j: 2}, {i: 6, j: 2}, {i: 8, j: 2})])
+  assert found == [[True, True, True, False], [True, True, False, False]]
+
+@pytest.mark.parametrize("operations, unrolled", ((1, True), (3, True), (20, False)))
+def test_a_short_loop_of_many_operations_is_not_unrolled(operations: int, unrolled: bool) -> None:
+  """Its code would be long, and counting is a small part of its time."""
+  i, r = axis(64, 0), axis(8, 1, "REDUCE")
+  value = UOp.param(1, F32, 512).index(r * 64 + i).load()
+  x = UOp.param(2, F32, 8).index(r).load()
+  for _ in range(operations): value = value * x
+  kernel = UOp.sink(UOp.param(0, F32, 64).index(i).store(value.reduce(Ops.ADD, r), i))
+  opts = opts_of(kernel, "avx2")
+  assert (amount(opts, OptOps.UPCAST, 1) == 8) == unrolled and amount(opts, OptOps.VECTOR, 0) == 8, opts
+
 def test_more_reuse_costs_less() -> None:
   model = model_of(product(64, 64, 64), "avx2")
   i, j = model.nest.ranges

@@ -41,6 +41,7 @@ PROGRAMS: dict[str, tuple[Callable[[], Tensor], int]] = {
   "product of many terms": (lambda: empty(64, 8192) @ empty(8192, 64), 2),
   "mean": (lambda: empty(64, 64).mean(1), 1),
   "operand computed often": (lambda: empty(64, 64).exp() @ empty(64, 64), 2),
+  "mask computed often": (lambda: ((empty(64, 64).exp() > 1) & (empty(64, 64).sin() > 0)).float() @ empty(64, 64), 2),
   "conv relu": (lambda: empty(2, 4, 16, 16).conv2d(empty(8, 4, 3, 3), empty(8)).relu(), 1),
   "conv relu pool": (lambda: empty(2, 4, 16, 16).conv2d(empty(8, 4, 3, 3), empty(8)).relu().max_pool2d(), 2),
   "gather": (lambda: empty(100, 16)[empty(8).cast("int32")], 1),
@@ -120,6 +121,87 @@ def test_results_of_products_and_others(name: str) -> None:
     return PRODUCTS[name][0](of, times).numpy()
   np.testing.assert_allclose(result(False), result(True), rtol=1e-5)
 
+# (a function that makes Tensors of a type and shape) -> factors of blocks, (rows or 1, blocks, terms), and a scale each
+Of = Callable[..., Tensor]
+Inner = Callable[[Tensor], Tensor]
+I8, U8, I32, F32 = dtypes.int8, dtypes.uint8, dtypes.int32, dtypes.float32
+
+def sums_of_blocks(of: Of, inner: Inner, a: DType = U8, b: DType = I8, rows: int = 64, blocks: int = 40,
+                   terms: int = 32, wide: DType = I32) -> Tensor:
+  """Return sums of scaled sums of products: (rows,). inner: applied to the sums of products."""
+  products = of(a, rows, blocks, terms).cast(wide) * of(b, blocks, terms).cast(wide)
+  return (inner(products.sum(-1)).cast(F32) * of(F32, rows, blocks)).sum(-1)
+
+def sums_of_fields(of: Of, inner: Inner) -> Tensor:
+  w = of(U8, 64, 40, 32)
+  products = (w & 15).cast(I32) * of(I8, 40, 32).cast(I32) + (w >> 4).cast(I32) * of(I8, 40, 32).cast(I32)
+  return (inner(products.sum(-1)) * of(F32, 64, 40)).sum(-1).relu()
+
+def fields_of_many_vectors(of: Of, inner: Inner) -> Tensor:
+  """Shifts and masks are done again for each vector, with four bytes at once."""
+  products = (of(U8, 1, 64, 40, 32) >> 4).cast(I32) * of(I8, 16, 1, 40, 32).cast(I32)
+  return (inner(products.sum(-1)).cast(F32) * of(F32, 64, 40)).sum(-1)
+
+def counted(of: Of, inner: Inner) -> Tensor:
+  return (inner((of(U8, 64, 40, 32) < of(U8, 40, 32)).sum(-1)) * of(F32, 64, 40)).sum(-1)
+
+def padded(of: Of, inner: Inner) -> Tensor:
+  found = inner((of(U8, 64, 39, 32).cast(I32) * of(I8, 39, 32).cast(I32)).sum(-1)).cast(F32)
+  return (found.pad((None, (0, 1))) * of(F32, 64, 40)).sum(-1)
+
+def moved(of: Of, inner: Inner) -> Tensor:
+  """Return what reads as many blocks as there are, and zeros for one of them."""
+  found = inner((of(U8, 64, 40, 32).cast(I32) * of(I8, 40, 32).cast(I32)).sum(-1)).cast(F32)
+  return (found.pad((None, (1, 0))).shrink((None, (0, 40))) * of(F32, 64, 40)).sum(-1)
+
+def of_two_rows(of: Of, inner: Inner) -> Tensor:
+  found = inner((of(U8, 64, 40, 32).cast(I32) * of(I8, 40, 32).cast(I32)).sum(-1)).cast(F32)
+  return (found.reshape(64, 1, 40).expand(64, 2, 40).reshape(128, 40) * of(F32, 128, 40)).sum(-1)
+
+def of_several_vectors(of: Of, inner: Inner) -> Tensor:
+  found = inner((of(U8, 1, 64, 40, 32).cast(I32) * of(I8, 4, 1, 40, 32).cast(I32)).sum(-1))
+  return (found.cast(F32) * of(F32, 64, 40)).sum(-1)
+
+def of_the_same_blocks(of: Of, inner: Inner) -> Tensor:
+  found = inner((of(U8, 1, 40, 32).cast(I32) * of(I8, 40, 32).cast(I32)).sum(-1))
+  return (found.cast(F32).expand(64, 40) * of(F32, 64, 40)).sum(-1)
+
+BLOCK_SUMS: dict[str, tuple[Callable[[Of, Inner], Tensor], int]] = {
+  "bytes": (sums_of_blocks, 1),
+  "signed bytes": (lambda of, inner: sums_of_blocks(of, inner, I8, I8), 1),
+  "two products": (sums_of_fields, 1),
+  "several vectors": (of_several_vectors, 1),
+  "fields, and many vectors": (fields_of_many_vectors, 1),
+  "the fewest rows": (lambda of, inner: sums_of_blocks(of, inner, rows=8), 1),
+  "fewer rows": (lambda of, inner: sums_of_blocks(of, inner, rows=7), 2),
+  "the longest blocks": (lambda of, inner: sums_of_blocks(of, inner, terms=256), 1),
+  "longer blocks": (lambda of, inner: sums_of_blocks(of, inner, terms=260), 2),
+  "floats": (lambda of, inner: sums_of_blocks(of, inner, F32, F32, wide=F32), 2),
+  "bytes as floats": (lambda of, inner: sums_of_blocks(of, inner, wide=F32), 2),
+  "16 bits": (lambda of, inner: sums_of_blocks(of, inner, dtypes.int16), 2),
+  "bools": (lambda of, inner: sums_of_blocks(of, inner, dtypes.bool, dtypes.bool), 2),
+  "bools counted": (counted, 2), "blocks and padding": (padded, 2), "blocks that are moved": (moved, 2),
+  "blocks that two rows need": (of_two_rows, 2), "blocks that all rows need": (of_the_same_blocks, 2),
+}
+
+@pytest.mark.parametrize("name", BLOCK_SUMS)
+def test_sums_of_short_blocks_of_products_of_bytes_need_no_buffer(name: str) -> None:
+  make, count = BLOCK_SUMS[name]
+  found = make(lambda dtype, *shape: Tensor.empty(*shape, dtype=dtype, device="PYTHON"), lambda x: x)
+  planned = schedule(canonicalize([found.uop])).kernels
+  assert sorted(sum(u.op is Ops.REDUCE for u in k.sink.toposort()) for k in planned) == ([2] if count == 1 else [1, 1])
+
+@pytest.mark.parametrize("name", BLOCK_SUMS)
+def test_results_of_sums_of_blocks(name: str) -> None:
+  """They equal those with a buffer for the inner sums. All numbers are small enough to be exact."""
+  def result(inner: Inner) -> list[Any]:
+    random = np.random.default_rng(4)
+    def of(dtype: DType, *shape: int) -> Tensor:
+      low, high = (0, 256) if dtype is U8 else (-3, 4)
+      return Tensor(random.integers(low, high, shape), dtype=I32).cast(dtype).realize()
+    return BLOCK_SUMS[name][0](of, inner).tolist()
+  assert result(lambda x: x) == result(lambda x: x.contiguous())
+
 def test_what_is_computed_twice_is_stored_alike() -> None:
   """A row's sum has no buffer if one kernel alone uses it. It has two if it is also computed again for another."""
   def rows(u: UOp) -> UOp: return graph.reduce(graph.unary(Ops.EXP, u), Ops.ADD, (1,))
@@ -191,6 +273,16 @@ def test_doubling_a_graph_doubles_the_cost(make: Callable[[int], list[Tensor]], 
   once, twice = cost(make(steps)), cost(make(2 * steps))
   assert twice <= 2.2 * once, f"{once} nodes became {twice}"
 
+@pytest.mark.parametrize("dtype", [dtypes.bool, dtypes.uint8, dtypes.int8], ids=str)
+def test_bits_that_spread_cost_no_more_in_bytes(dtype: DType) -> None:
+  """Each step wants the values of the previous one at twice as many places: in a few steps, most have a buffer."""
+  def spread(kind: DType) -> list[Tensor]:
+    x = Tensor.empty(1 << 16, dtype=kind, device="PYTHON")
+    for k in range(10): x = x | x.roll(1 << k, 0)
+    return [x]
+  plain = cost(spread(I32))
+  assert cost(spread(dtype)) <= 1.1 * plain
+
 def sum_of_sums(terms: int) -> list[Tensor]:
   x = empty(4, 8).sum(1)
   for _ in range(terms): x = x + empty(4, 8).sum(1)
@@ -214,6 +306,14 @@ def test_deep_graphs_need_no_deep_stack() -> None:
   x = empty(4)
   for _ in range(1500): x = x + empty(4)
   assert kernels(x) >= 1
+
+def test_long_terms_need_no_deep_stack() -> None:
+  """Also where sums of short blocks are looked for."""
+  x, y, scale = (Tensor.empty(16, 8, 64, dtype=dtype, device="PYTHON") for dtype in (I32, I8, F32))
+  for term in (x, y.cast(I32) * y.cast(I32)):
+    total = term
+    for k in range(1500): total = total + ((x ^ k) if term is x else (y ^ (k & 127)).cast(I32) * y.cast(I32))
+    assert kernels((total.sum(-1).cast(F32) * scale.shrink((None, None, (0, 1))).reshape(16, 8)).sum(-1)) >= 1
 
 def buffers(*tensors: Tensor) -> list[str]:
   """Return the types of the kernels' stores."""

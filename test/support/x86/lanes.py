@@ -278,6 +278,11 @@ def saturate(low: bytes, high: bytes, wide: str, fmt: str) -> bytes:
   top = 1 << 8 * size_of(fmt) - 1
   return pack([max(-top, min(top - 1, v)) for v in unpack(low + high, wide)], fmt)
 
+def products_of_bytes(a: bytes, b: bytes) -> bytes:
+  """Saturated sums of two products of an unsigned and a signed byte."""
+  products = [x * y for x, y in zip(unpack(a, "B"), unpack(b, "b"))]
+  return pack([max(-32768, min(32767, x + y)) for x, y in zip(products[::2], products[1::2])], "h")
+
 def insert_single(a: bytes, b: bytes, control: int) -> bytes:
   assert control & 15 == 0
   return insert(a, picks(b, [control >> 6 if len(b) > 4 else 0], 4), control >> 4 & 3)
@@ -301,6 +306,7 @@ MOVED: dict[str, Callable[..., bytes]] = {
   "vunpcklpd": in_lanes(lambda a, b: a[:8] + b[:8]), "vinsertps": insert_single,
   "vpmaddwd": lambda a,
   b: pack([x * y + z * w for x, y, z, w in zip(*[unpack(s, "h")[k::2] for k in (0, 1) for s in (a, b)])], "i"),
+  "vpmaddubsw": products_of_bytes,
   "vpackssdw": in_lanes(lambda a, b: saturate(a, b, "i", "h")),
   "vpacksswb": in_lanes(lambda a, b: saturate(a, b, "h", "b")),
   **{f"vpinsr{e}": functools.partial(insert_number, size_of(f)) for e, f in FORMATS.items()},

@@ -79,6 +79,8 @@ def test_the_message_shows_the_lines_around() -> None:
 
 x, y, g = UOp.const(f32, 1.0), UOp.const(dtypes.float64, 1.0), UOp.const(dtypes.bool, True)
 v4 = UOp.const(f32.vec(4), 1.0)
+i, j, u8 = UOp.const(i32, 1), UOp.const(dtypes.uint32, 1), UOp.const(dtypes.uint8, 1)
+i4 = UOp.const(i32.vec(4), 1)
 place = UOp.param(0, f32, 8).index(0)
 
 @pytest.mark.parametrize(("u", "message"), [
@@ -89,6 +91,15 @@ place = UOp.param(0, f32, 8).index(0)
   (UOp(Ops.CMPLT, f32, (x, x)), "CMPLT: gives dtypes.float32, not dtypes.bool"),
   (UOp(Ops.CMPLT, dtypes.bool, (x, y)), "operands of types dtypes.float32 and dtypes.float64"),
   (UOp(Ops.WHERE, f32, (x, x, x)), "WHERE: condition of type dtypes.float32"),
+  (UOp(Ops.DOT4, i32, (i, i)), "DOT4: 2 sources, not 3"),
+  (UOp(Ops.DOT4, dtypes.uint32, (j, j, j)), "DOT4: gives dtypes.uint.*, not int32"),
+  (UOp(Ops.DOT4, f32, (i, i, x)), "DOT4: gives dtypes.float.*, not int32"),
+  (UOp(Ops.DOT4, i32, (x, i, i)), "DOT4: four bytes in a dtypes.float.*, not an int32 or uint32"),
+  (UOp(Ops.DOT4, i32, (i, u8, i)), "DOT4: four bytes in a dtypes.uint8, not"),
+  (UOp(Ops.DOT4, i32.vec(4), (i4, i, i4)), "DOT4: four bytes in a dtypes.int.* with the lanes of"),
+  (UOp(Ops.DOT4, i32, (i4, i4, i)), "DOT4: four bytes in a .* with the lanes of"),
+  (UOp(Ops.DOT4, i32, (i, j, j)), "DOT4: an operand of type dtypes.uint"),
+  (UOp(Ops.DOT4, i32.vec(4), (i4, i4, i)), "DOT4: an operand of type dtypes.int"),
   (UOp(Ops.CAST, f32.vec(2), (v4,)), "changes the number of lanes"),
   (UOp(Ops.BITCAST, dtypes.float64, (x,)), "differ in size"),
   (UOp(Ops.SHL, f32, (x, x)), "SHL: has no meaning for dtypes.float32"),
@@ -125,6 +136,15 @@ def test_kernels() -> None:
   with pytest.raises(VerifyError, match="slot 0 is"):
     verify(UOp.sink(out.index(r).store(UOp.param(0, f32, 9).index(r).load(), r)))
   verify(UOp.sink(out.index(r).store(r.cast(f32))), 1)
+
+def test_products_of_four_bytes_are_accepted() -> None:
+  total = UOp.param(0, i32, 8).index(0)
+  for a in (i, j):
+    for b in (i, j): verify(UOp.sink(total.store(UOp(Ops.DOT4, i32, (a, b, i)))), 1)
+  b = Builder("dot")
+  out = b.param(0, i32, 8)
+  b.store(out, 0, b.add(UOp(Ops.DOT4, i32.vec(4), (i4, UOp.const(dtypes.uint32.vec(4), 1), i4))))
+  verify(b.program(), 1)
 
 t = UOp(Ops.BUFFER, f32, (), (0, "CPU", 12))
 def reshaped(*dims: int) -> UOp: return UOp(Ops.RESHAPE, f32, (t, *to_indices(dims)))

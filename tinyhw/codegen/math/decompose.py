@@ -270,6 +270,17 @@ def _threefry(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
     x1 = d.alu(Ops.ADD, d.alu(Ops.ADD, x1, keys[(group + 2) % 3]), group + 1)
   return d.alu(Ops.OR, d.alu(Ops.SHL, d.cast(x1, dtypes.uint64), 32), d.cast(x0, dtypes.uint64))
 
+def _dot4(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp:
+  """Add the products of four bytes one by one."""
+  total = src[2]
+  for k in range(4): total = d.alu(Ops.ADD, total, d.alu(Ops.MUL, _byte(d, src[0], k), _byte(d, src[1], k)))
+  return total
+
+def _byte(d: Decomposer, word: UOp, k: int) -> UOp:
+  """Return byte k of a word as int32. The bytes of an int32 have signs."""
+  if dtypes.is_unsigned(word.dtype): return d.bitcast(d.alu(Ops.AND, d.alu(Ops.SHR, word, 8 * k), 255), dtypes.int32)
+  return d.alu(Ops.SHR, d.alu(Ops.SHL, word, 24 - 8 * k), 24)
+
 # tried first, whatever the target has
 _ALWAYS: dict[Ops, Rule] = {
   Ops.ADD: _add, Ops.MUL: _multiply, Ops.SHL: _shift(Ops.SHL), Ops.SHR: _shift(Ops.SHR), Ops.IDIV: division.divide,
@@ -279,7 +290,7 @@ RULES: dict[Ops, Rule] = {
   Ops.NEG: _negate, Ops.SUB: _subtract, Ops.RECIPROCAL: _reciprocal, Ops.TRUNC: _truncate, Ops.CMPLT: _less,
   Ops.CMPEQ: _invert(Ops.CMPNE), Ops.CMPNE: _invert(Ops.CMPEQ), Ops.THREEFRY: _threefry,
   Ops.MAX: _maximum,
-  Ops.MULACC: lambda d, s, t: d.alu(Ops.ADD, d.alu(Ops.MUL, s[0], s[1]), s[2]),
+  Ops.MULACC: lambda d, s, t: d.alu(Ops.ADD, d.alu(Ops.MUL, s[0], s[1]), s[2]), Ops.DOT4: _dot4,
 }
 
 def _and(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp: return d.alu(Ops.AND, *src)

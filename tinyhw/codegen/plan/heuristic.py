@@ -74,6 +74,7 @@ def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tu
   inner = [u for u in nest.reduces if len(u.ranges) == len(nest.ranges) and u not in nested]
   opts: tuple[Opt, ...]
   if nested and are_rows(nest, lanes): opts = keeping(nest, rows(nest, lanes), capabilities)
+  elif nested and are_blocks(nest, nested): opts = rows(nest, lanes)
   elif inner: opts = tile(nest, inner, lanes, capabilities)
   elif nest.reduces: opts = keeping(nest, rows(nest, lanes), capabilities)
   else: opts = elementwise(nest, nest.ranges, nest.accesses, lanes)
@@ -161,6 +162,14 @@ def are_rows(nest: Nest, lanes: int) -> bool:
   """
   if any(len(u.ranges) != len(nest.ranges) for u in nest.reduces): return False
   return sum(o.op is OptOps.VECTOR and o.amount == lanes for o in rows(nest, lanes)) == len(nest.reduces)
+
+def are_blocks(nest: Nest, nested: set[UOp]) -> bool:
+  """Do sums of blocks inside of a larger sum read memory along the blocks, and nowhere along an output loop?"""
+  blocks = [u for u in nested if len(u.ranges) > len(nest.ranges)]   # one for each term of the larger sum
+  inside = [access_of(v) for u in blocks for v in u.src[0].toposort() if v.op is Ops.LOAD]
+  along = {r for u in blocks for r in ranges_of(u)}
+  if any(a.stride(r) == 1 for a in inside for r in nest.ranges): return False
+  return any(a.stride(r) == 1 for a in inside for r in along)
 
 def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
   """Vectorise each row's reductions along memory, then its output loop."""

@@ -42,7 +42,7 @@ LOOP_COST = 1.0            # cycles per iteration for counting and branching, sh
 ADD_LATENCY = 4.0          # cycles that accumulators must hide
 MOST_OTHER_AXES = 3        # axes without adjacent accesses that are tried all the same, since an operand can be staged
 SHORT_LOOP = 8             # iterations; a reduction loop of at most this length is unrolled
-MOST_UNROLLED = 100        # terms of an unrolled body
+MOST_UNROLLED = 100        # operations of an unrolled body
 # of the elements that iterations of an unrolled body share: the part that is live in registers at a time
 SHARED_ALIVE = 0.5
 EXIT_COST = 10.0           # cycles for the mispredicted end of a short loop that is not unrolled
@@ -248,6 +248,8 @@ class CostModel:
           self.pages[r] = max(self.pages.get(r, 0.0), min(abs(c) * a.node.src[0].dtype.itemsize / PAGE_BYTES, 1.0))
     alone = {v for o in self.loads for v in o.value.toposort()}
     self.body = max(1, sum(is_data(v) and v not in alone for v in bodies))
+    copied = {v for o in self.loads if o.windows for v in o.value.toposort()}
+    self.operations = max(1, sum(is_data(v) and v not in copied for v in bodies))   # of one iteration, in code
 
   def cost(self, t: RegisterTile, plans: list[list[ReadPlan]], limit: float = math.inf) -> float | None:
     """Return the cycles per element and reduction step.
@@ -257,8 +259,10 @@ class CostModel:
     repetitions = math.prod(t.repetitions.values())
     accumulators = repetitions * len(self.reduces)
     read = [operand.elements_read(t.repetitions) for operand in self.loads]
-    # all but one operand are kept
-    if accumulators + sum(read) - max(read, default=0) + 1 > self.capabilities.vector_registers: return None
+    # Elements that repetitions share are kept, of all operands but one.
+    shared = [n for n in read if n < repetitions]
+    kept = sum(shared) - (max(shared, default=0) if len(shared) == len(read) else 0)
+    if accumulators + kept + 1 > self.capabilities.vector_registers: return None
     waste = 1.0
     for r in dict.fromkeys((t.vector, *t.repetitions)):
       waste *= wasted(r, t.repetitions.get(r, 1), self.lanes if r is t.vector else 1)
@@ -290,7 +294,7 @@ class CostModel:
 
     It is not where the elements that its iterations share would take the registers of the accumulators.
     """
-    if not 0 < short * accumulators <= MOST_UNROLLED: return False
+    if not 0 < short * accumulators * self.operations <= MOST_UNROLLED: return False
     pairs = [p for o in self.loads for p in (o.windows[-1].pairs if o.windows else ()) if p.inner is self.last
              and t.repetitions.get(p.output, 1) > 1]
     shared = sum(t.repetitions[p.output] + short - 1 for p in pairs)
@@ -392,6 +396,7 @@ def unroll_reduction(t: RegisterTile, model: CostModel) -> list[Opt]:
     return [Opt(OptOps.UPCAST, model.last.arg[0], size_of(model.last))]
   last = t.vector if is_reduce(t.vector) else model.last
   if repetitions >= 8 and model.body * repetitions > SHORT_BODY // 2: return []
+  if model.operations * repetitions > SHORT_BODY: return []
   wanted = 1
   while wanted * repetitions < 8: wanted *= 2
   lanes = 1 if last is not t.vector else 8

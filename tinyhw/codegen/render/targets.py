@@ -17,8 +17,8 @@ from tinyhw.uop.program import Program
 def pairs(ops: frozenset[Ops], types: tuple[DType, ...]) -> frozenset[tuple[Ops, DType]]:
   return frozenset((op, dtype) for op in ops for dtype in types)
 
-EVERYTHING = pairs(GroupOp.Elementwise, dtypes.all)
-IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental,
+EVERYTHING = pairs(GroupOp.Elementwise - {Ops.DOT4}, dtypes.all)
+IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental - {Ops.DOT4},
               tuple(d for d in dtypes.all if d not in dtypes.narrow_floats))
         | pairs(frozenset({Ops.CAST, Ops.BITCAST, Ops.WHERE}), dtypes.narrow_floats)) - pairs(frozenset({Ops.MAX}),
                                                                                               dtypes.floats)

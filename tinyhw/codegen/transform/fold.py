@@ -14,7 +14,14 @@ def accumulate(op: Ops, total: UOp, term: UOp) -> UOp:
     return UOp(Ops.MMA, term.dtype, (*term.src[:2], total), term.arg)
   if op is Ops.ADD and term.op is Ops.MUL and dtypes.is_float(term.dtype):
     return UOp(Ops.MULACC, term.dtype, (*term.src, total))
+  if op is Ops.ADD and term.op is Ops.DOT4: return _onto(total, term)
   return UOp(op, total.dtype, (total, term))
+
+def _onto(total: UOp, term: UOp) -> UOp:
+  """Return total + term, a chain of DOT4s. One that starts with 0 starts with total instead."""
+  if term.op is Ops.CONST and term.arg == 0: return total
+  if term.op is not Ops.DOT4: return UOp(Ops.ADD, total.dtype, (total, term))
+  return UOp(Ops.DOT4, term.dtype, (*term.src[:2], _onto(total, term.src[2])))
 
 def begun(op: Ops, term: UOp) -> UOp:
   """Return the first term of a sum that starts at 0.0, as all sums do: terms that are all -0.0 have the sum 0.0."""

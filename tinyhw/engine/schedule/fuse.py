@@ -32,6 +32,7 @@ LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.DEVICE, Ops.DEFINE_VAR}
 _PASSES = GroupOp.Elementwise | {Ops.RESHAPE, Ops.PERMUTE, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD}
 _FREE = GroupOp.Movement | {Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD, Ops.AFTER}
 
+_BITS = frozenset({Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.BITCAST})
 _VALUE_SOURCE = {Ops.ASSIGN: 1, Ops.CONTIGUOUS: 0}
 
 RECOMPUTE_LIMIT = 4              # evaluations per element above which an elementwise node gets a buffer
@@ -47,6 +48,7 @@ PRODUCT_TERMS = 16
 PRODUCT_WORK = 1 << 18
 # Buffers that several kernels read for a node, from which one buffer for all of them always means fewer bytes.
 ENOUGH_READS = 4
+BLOCK_TERMS = 256                # terms of a block in a sum of sums
 SMALL_WORK = 8192                # below this many elements one kernel is cheaper than two
 
 def size_of(sizes: tuple[sint, ...]) -> int:
@@ -227,6 +229,7 @@ class Fusion:
       return not self._inlines(u, kernel, gated)
     if u in self.chain or u.op in GroupOp.Movement or self._widens(u): return False
     if len(indices) > INDICES_LIMIT: return True
+    if u.op in _BITS and u.dtype in (dtypes.int8, dtypes.uint8): return False   # done with four bytes at once
     runs: dict[UOp, int] = {}
     for kernel, gated in indices:
       n = self.evaluations(kernel, gated)
@@ -252,10 +255,22 @@ class Fusion:
     ranges, outer, inside = index_ranges(gated), self.realized[kernel], self.inside[kernel]
     # The kernel of a CONTIGUOUS has its own reduction from the start.
     together = list(dict.fromkeys(inside + self.epilogue[u]))
-    if not ranges <= frozenset(outer) or prod_sizes(ranges) > u.size or self._crowd(together): return False
-    if len(ranges) != len(outer) and not self._nests(u, kernel, gated): return False
+    if not self._is_block_sum(u, kernel, gated, outer):
+      if not ranges <= frozenset(outer) or prod_sizes(ranges) > u.size or self._crowd(together): return False
+      if len(ranges) != len(outer) and not self._nests(u, kernel, gated): return False
     self.inside[kernel] = together
     return True
+
+  def _is_block_sum(self, u: UOp, kernel: UOp, gated: GatedIndex, outer: tuple[UOp, ...]) -> bool:
+    """Do the reductions whose epilogue ends in u sum short blocks of products of bytes, which the kernel then sums?
+
+    This is a product with quantized weights, with a scale for each block. Each block is needed once. A buffer for the
+    sums would take half of the weights' bytes.
+    """
+    if gated.valid is not None or kernel.size < MIN_ROWS or self.evaluations(kernel, gated) > u.size: return False
+    return frozenset(outer) < index_ranges(gated) and all(
+      multiplies_bytes(r.src[0]) and r.src[0].size <= BLOCK_TERMS * r.size
+      for r in self.epilogue[u])
 
   def _crowd(self, reductions: list[UOp]) -> bool:
     """Does one of several reductions need a kernel of its own?"""
@@ -296,6 +311,22 @@ def is_large_product(r: UOp, extent: dict[UOp, int]) -> bool:
   """Is a reduction a matrix product whose tile pays for a kernel?"""
   terms = r.src[0].size
   return terms >= PRODUCT_WORK and terms >= PRODUCT_TERMS * r.size and terms_per_element(r, extent) > REUSE_LIMIT
+
+def multiplies_bytes(u: UOp) -> bool:
+  """Is u a product of two widened integers of 8 bits, or a sum of few such products?"""
+  count, left = 0, [u]
+  while left:
+    u = left.pop()
+    while u.op in GroupOp.Movement: u = u.src[0]
+    if u.op is Ops.ADD: left += u.src
+    elif u.op is not Ops.MUL or not all(map(is_widened_byte, u.src)): return False
+    count += 1
+    if count > BLOCK_TERMS: return False
+  return True
+
+def is_widened_byte(u: UOp) -> bool:
+  while u.op in GroupOp.Movement: u = u.src[0]
+  return u.op is Ops.CAST and dtypes.is_int(u.dtype) and u.src[0].dtype in (dtypes.int8, dtypes.uint8)
 
 def prod_sizes(ranges: frozenset[UOp]) -> int:
   n = 1

@@ -32,7 +32,7 @@ VECTOR_AVX2 = (
   pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64) | pairs(LOGIC + COMPARE, dtypes.bool)
   | pairs(PACKED + COMPARE, *dtypes.ints)
   | pairs((Ops.MAX,), *dtypes.int8s, *dtypes.int16s, *dtypes.int32s) | pairs((Ops.MUL,), *dtypes.int16s, *dtypes.int32s)
-  | pairs(SHIFTS, *dtypes.int32s, dtypes.uint64) | pairs((Ops.SHL,), dtypes.int64)
+  | pairs((Ops.DOT4,), dtypes.int32) | pairs(SHIFTS, *dtypes.int32s, dtypes.uint64) | pairs((Ops.SHL,), dtypes.int64)
   | pairs((Ops.WHERE, Ops.BITCAST), *dtypes.narrow_floats) | pairs((Ops.CAST,), dtypes.float16))
 
 # AVX-512: 16-bit shifts by any count, arithmetic of 64-bit integers

@@ -75,6 +75,14 @@ def _where(u: UOp) -> str | None:
     return f"condition of type {u.src[0].dtype}, not {dtypes.bool.vec(u.dtype.count)}"
   return _same_types(u, u.src[1:])
 
+def _dot4(u: UOp) -> str | None:
+  if len(u.src) != 3: return _sources(u, 3)
+  if u.dtype.scalar() is not dtypes.int32: return f"gives {u.dtype}, not int32"
+  for s in u.src[:2]:
+    if s.dtype.scalar() not in dtypes.int32s or s.dtype.count != u.dtype.count:
+      return f"four bytes in a {s.dtype}, not an int32 or uint32 with the lanes of {u.dtype}"
+  return _same_types(u, u.src[2:])
+
 def _same_types(u: UOp, src: tuple[UOp, ...]) -> str | None:
   for s in src:
     if s.dtype is not u.dtype: return f"an operand of type {s.dtype} in an operation on {u.dtype}"
@@ -114,7 +122,7 @@ def _alu(op: Ops) -> Check:
   return check
 
 _ELEMENTWISE: dict[Ops, Check] = {
-  **{op: _alu(op) for op in GroupOp.ALU}, Ops.CAST: _cast, Ops.BITCAST: _bitcast, Ops.WHERE: _where,
+  **{op: _alu(op) for op in GroupOp.ALU}, Ops.CAST: _cast, Ops.BITCAST: _bitcast, Ops.WHERE: _where, Ops.DOT4: _dot4,
   **{op: _compare for op in GroupOp.Comparison},
 }
 

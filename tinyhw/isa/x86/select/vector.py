@@ -286,7 +286,7 @@ INTEGER_RULES: dict[Ops, SelectionRule] = {
   **dict.fromkeys((Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG), Vectors.packed_integer),
   **dict.fromkeys(LOGIC, Vectors.packed_logic),
   Ops.SHL: Vectors.packed_shift, Ops.SHR: Vectors.packed_shift, Ops.MAX: Vectors.packed_integer_maximum,
-  Ops.WHERE: rule_of("vector_where"),
+  Ops.WHERE: rule_of("vector_where"), Ops.DOT4: rule_of("packed_dot"),
   **dict.fromkeys(GroupOp.Comparison, rule_of("integer_mask")),
 }
 MASK_RULES: dict[Ops, SelectionRule] = {
