@@ -259,7 +259,7 @@ class TinyJit(Generic[P, R]):
     views, kind = [t.uop for t in tensors], kind_of_call(given)
     before, drawn = modes(), _host_random()
     capture = Capture({id(t): t.grad for t in leaves() if t.grad is not None},
-                      lambda nodes: _outside(capture, watcher, nodes, buffers))
+                      lambda nodes: _outside(capture, watcher, nodes, buffers), watcher.paused)
     kernels: list[UOp] = []
     outer, use = this_thread.stored, FirstUse(TRAINING)
     def noted() -> tuple[R, dict[UOp, bool]]:
