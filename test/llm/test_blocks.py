@@ -13,7 +13,7 @@ from tinyhw.llm.blocks import TYPES, ggml_data_to_tensor
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-QUANTIZED = {kind.name: (number, kind) for number, kind in TYPES.items() if kind.decode is not None}
+QUANTIZED = {kind.name: (number, kind) for number, kind in TYPES.items() if kind.split is not None}
 GOLDEN = [line.split() for line in (Path(__file__).parent.parent / "golden/gguf_blocks.txt").read_text().splitlines()
           if not line.startswith("#")]
 
@@ -43,7 +43,7 @@ def test_exponents_of_mxfp4(e):
   data = bytes([e, *range(16)])
   assert bits(tensor(data, "MXFP4").numpy()) == bits(decoded(QUANTIZED["MXFP4"][1], data))
 
-@pytest.mark.parametrize("number", [number for number, kind in TYPES.items() if kind.decode is None])
+@pytest.mark.parametrize("number", [number for number, kind in TYPES.items() if kind.split is None])
 def test_plain_elements(number):
   kind = TYPES[number]
   found = ggml_data_to_tensor(Tensor([1, 0, 3, 1], dtype=kind.dtype).bitcast("uint8"), 3, number)

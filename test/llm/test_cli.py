@@ -1,13 +1,16 @@
 """The command line in this process: prompts, conversations, errors."""
+import inspect
 import io
 
 import pytest
-from formats.gguf_models import TOKENIZER, VOCAB, Model
+from formats.gguf_models import Q8_0, TOKENIZER, VOCAB, Model
 
 from test.helpers import ENGINES, on
 from tinyhw import Tensor
 from tinyhw.errors import FileFormatError
 from tinyhw.llm import cli
+from tinyhw.llm.packed import PackedMatrix
+from tinyhw.llm.weights import Blocks
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
@@ -52,6 +55,25 @@ def test_draws_come_again(path):
   draws = [run("-m", path, "-p", "a", "--raw", "--temperature", 3, "--seed", seed, "--max_tokens", 10)[1]
            for seed in (1, 1, 2)]
   assert draws[0] == draws[1] != draws[2]
+
+@pytest.mark.parametrize("options, exact, realize", [((), False, False), (("--exact",), True, False),
+                                                    (("--realize",), False, True)], ids=str)
+def test_options_of_parameters(path, options, exact, realize, monkeypatch):
+  """They reach the model."""
+  given, plain = [], cli.Transformer.from_gguf
+  def from_gguf(*arguments, **named):
+    given.append(inspect.signature(plain).bind(*arguments, **named).arguments)
+    return plain(*arguments, **named)
+  monkeypatch.setattr(cli.Transformer, "from_gguf", staticmethod(from_gguf))
+  assert run("-m", path, "-p", "Hi", "--raw", "--max_tokens", 1, *options)[0] == 0
+  (found,) = given
+  assert (found.get("exact", False), found.get("realize", False)) == (exact, realize)
+
+def test_quantized_parameters_are_packed_unless_they_are_to_be_exact(tmp_path):
+  path = tmp_path / "q.gguf"
+  path.write_bytes(Model("qwen2", Q8_0).file(**TOKENIZER))
+  kinds = [type(cli.load(path, exact=exact)[0].blk[0].ffn.gate.weight) for exact in (False, True)]
+  assert kinds == [PackedMatrix, Blocks]
 
 def test_benchmark(path):
   status, out = run("-m", path, "--benchmark", 3)

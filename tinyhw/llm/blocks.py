@@ -1,9 +1,14 @@
 """Quantized elements of GGUF files as Tensors. Each type is a row of TYPES, with a function from the bytes of its
-blocks to their elements.
+blocks to their numbers.
 
-A block holds `length` elements in `size` bytes. A decoder takes uint8 of shape (n, size) and returns float32 of shape
-(n, length). It consists of shifts, masks and products, so the elements are computed where they are used, and the bytes
-stay small.
+A block holds `length` elements in `size` bytes. Each element has a small code without a sign. The elements of a group
+share two factors:
+
+    element = scale * factor * (code - offset) - minimum * shift
+
+`scale` and `minimum` are floats of the block, `factor` and `shift` small integers of the group, `offset` a constant of
+the type. Some types have a table instead: its number at a code replaces code - offset. `split` reads these numbers from
+bytes. It consists of shifts and masks, so elements are computed where they are used, and the bytes stay small.
 
 Every product below is exact (its factors have at most 24 bits together). So results equal those of the format's
 description to the last bit, in whatever order a compiler computes them.
@@ -20,20 +25,56 @@ from tinyhw.errors import ArgumentError, FileFormatError, ShapeError
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
+class Parts(NamedTuple):
+  """The numbers of n blocks. codes: uint8, (n, length). scale, minimum: floats, (n, 1). factors, shifts: integers, (n,
+  groups); None: all are 1."""
+  codes: Tensor
+  scale: Tensor
+  factors: Tensor | None = None
+  minimum: Tensor | None = None
+  shifts: Tensor | None = None
+
 class GgmlType(NamedTuple):
-  """A type of elements. length: elements in a block. dtype: that of plain elements, with one in a block. Otherwise
-  decode computes the elements."""
+  """A type of elements. length: elements in a block. dtype: that of plain elements, with one in a block.
+
+  Others have `split`, which takes uint8 of shape (n, size), and the bits of a code, the elements of a group, and the
+  offset or the table of numbers.
+  """
   name: str
   length: int
   size: int
   dtype: DType | None = None
-  decode: Callable[[Tensor], Tensor] | None = None
+  split: Callable[[Tensor], Parts] | None = None
+  bits: int = 0
+  group: int = 32
+  offset: int = 0
+  table: tuple[int, ...] | None = None
 
-# ***** parts of decoders *****
+  def decode(self, b: Tensor) -> Tensor:
+    """Return the elements of blocks: uint8 of shape (n, size) -> float32 of shape (n, length)."""
+    assert self.split is not None
+    return self.elements(self.split(b))
+
+  def elements(self, parts: Parts) -> Tensor:
+    """Return the elements of blocks from their numbers: float32, (n, length)."""
+    numbers = self.numbers(parts.codes).reshape(-1, self.length // self.group, self.group)
+    x = numbers * _product(parts.scale, parts.factors).unsqueeze(-1)
+    if parts.minimum is not None: x = x - _product(parts.minimum, parts.shifts).unsqueeze(-1)
+    return x.flatten(1)
+
+  def numbers(self, codes: Tensor) -> Tensor:
+    """Return the integers that codes stand for, as float32."""
+    if self.table is None: return codes.cast(dtypes.float32).sub(self.offset)
+    return Tensor(self.table, dtype=dtypes.float32, device=codes.device)[codes.cast(dtypes.int32)]
+
+def _product(x: Tensor, factors: Tensor | None) -> Tensor:
+  return x.cast(dtypes.float32) if factors is None else x.cast(dtypes.float32) * factors.cast(dtypes.float32)
+
+# ***** parts of blocks *****
 
 def _half(b: Tensor, at: int) -> Tensor:
-  """Return the float16 at a byte of each block: (n, 1), as float32."""
-  return b[:, at:at + 2].bitcast(dtypes.float16).cast(dtypes.float32)
+  """Return the float16 at a byte of each block: (n, 1)."""
+  return b[:, at:at + 2].bitcast(dtypes.float16)
 
 def _nibbles(b: Tensor) -> Tensor:
   """Split bytes into their low and high halves: (..., k) -> (..., 2, k)."""
@@ -47,93 +88,82 @@ def _fields(b: Tensor, bits: int, dim: int) -> Tensor:
   return b.unsqueeze(dim).rshift(places.reshape(shape)).bitwise_and((1 << bits) - 1)
 
 def _signed(b: Tensor, less: int) -> Tensor:
-  """Convert to float32 and subtract `less`."""
-  return b.cast(dtypes.float32).sub(less)
+  """Convert to int8 and subtract `less`."""
+  return b.bitcast(dtypes.int8).sub(less)
 
 def _scales_and_minima(b: Tensor) -> tuple[Tensor, Tensor]:
-  """Return the eight scales and eight minima of Q4_K and Q5_K, (n, 8) each. They have 6 bits each, in twelve bytes. The
+  """Return the eight factors and eight shifts of Q4_K and Q5_K, (n, 8) each. They have 6 bits, in twelve bytes. The
   upper two bits of the last four are in other bytes."""
   first, second, third = b[:, 0:4], b[:, 4:8], b[:, 8:12]
-  scales = first.bitwise_and(63).cat(third.bitwise_and(15).bitwise_or(first.rshift(6).lshift(4)), dim=1)
-  minima = second.bitwise_and(63).cat(third.rshift(4).bitwise_or(second.rshift(6).lshift(4)), dim=1)
-  return scales.cast(dtypes.float32), minima.cast(dtypes.float32)
-
-def _picked(codes: Tensor, values: tuple[int, ...]) -> Tensor:
-  """Look up codes in a table of 16 elements. Polynomials would not be shorter."""
-  return Tensor(values, dtype=dtypes.float32, device=codes.device)[codes.cast(dtypes.int32)]
+  factors = first.bitwise_and(63).cat(third.bitwise_and(15).bitwise_or(first.rshift(6).lshift(4)), dim=1)
+  shifts = second.bitwise_and(63).cat(third.rshift(4).bitwise_or(second.rshift(6).lshift(4)), dim=1)
+  return factors, shifts
 
 IQ4 = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
 # twice the values of e2m1, since halves are not integers
 MXFP4 = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
 
-# ***** decoders *****
+# ***** types *****
 
-def _q4_0(b: Tensor) -> Tensor: return _signed(_nibbles(b[:, 2:]), 8).flatten(1) * _half(b, 0)
-def _q4_1(b: Tensor) -> Tensor: return _signed(_nibbles(b[:, 4:]), 0).flatten(1) * _half(b, 0) + _half(b, 2)
+def _q4_0(b: Tensor) -> Parts: return Parts(_nibbles(b[:, 2:]).flatten(1), _half(b, 0))
+def _q4_1(b: Tensor) -> Parts: return Parts(_nibbles(b[:, 4:]).flatten(1), _half(b, 0), minimum=-_half(b, 2))
 
 def _fifth_bits(b: Tensor) -> Tensor:
   """Return the fifth bits of 32 elements, from four bytes: (n, 32), 0 or 16."""
   return _fields(b, 1, 2).flatten(1).lshift(4)
 
-def _q5_0(b: Tensor) -> Tensor: return _signed(_nibbles(b[:, 6:]).flatten(1) + _fifth_bits(b[:, 2:6]), 16) * _half(b, 0)
-def _q5_1(b: Tensor) -> Tensor:
-  return _signed(_nibbles(b[:, 8:]).flatten(1) + _fifth_bits(b[:, 4:8]), 0) * _half(b, 0) + _half(b, 2)
-def _q8_0(b: Tensor) -> Tensor: return b[:, 2:].bitcast(dtypes.int8).cast(dtypes.float32) * _half(b, 0)
+def _q5_0(b: Tensor) -> Parts: return Parts(_nibbles(b[:, 6:]).flatten(1) + _fifth_bits(b[:, 2:6]), _half(b, 0))
+def _q5_1(b: Tensor) -> Parts:
+  return Parts(_nibbles(b[:, 8:]).flatten(1) + _fifth_bits(b[:, 4:8]), _half(b, 0), minimum=-_half(b, 2))
+def _q8_0(b: Tensor) -> Parts: return Parts(b[:, 2:].bitwise_xor(128), _half(b, 0))
 
-def _q2_k(b: Tensor) -> Tensor:
-  """Decode 16 scales and minima of 4 bits, each for 16 elements of 2 bits. A byte holds 4 elements at a distance of
+def _q2_k(b: Tensor) -> Parts:
+  """Split 16 factors and shifts of 4 bits, each for 16 elements of 2 bits. A byte holds 4 elements at a distance of
   32."""
-  scales, minima = b[:, :16].bitwise_and(15).cast(dtypes.float32), b[:, :16].rshift(4).cast(dtypes.float32)
-  codes = _fields(b[:, 16:80].reshape(-1, 2, 32), 2, 2).reshape(-1, 16, 16).cast(dtypes.float32)
-  return (codes * (_half(b, 80) * scales).unsqueeze(-1) - (_half(b, 82) * minima).unsqueeze(-1)).flatten(1)
+  codes = _fields(b[:, 16:80].reshape(-1, 2, 32), 2, 2).flatten(1)
+  return Parts(codes, _half(b, 80), b[:, :16].bitwise_and(15), _half(b, 82), b[:, :16].rshift(4))
 
-def _q3_k(b: Tensor) -> Tensor:
-  """Decode Q3_K: as Q2_K, with 16 signed scales of 6 bits. A third bit in the first 32 bytes is 0 for negative
+def _q3_k(b: Tensor) -> Parts:
+  """Split Q3_K: as Q2_K, with 16 signed factors of 6 bits. A third bit in the first 32 bytes is 0 for negative
   elements."""
   high = _fields(b[:, :32], 1, 1).reshape(-1, 2, 4, 32)
-  codes = _fields(b[:, 32:96].reshape(-1, 2, 32), 2, 2).bitwise_or(high.lshift(2)).reshape(-1, 16, 16)
-  low = _nibbles(b[:, 96:104]).flatten(1)
-  scales = low.bitwise_or(_fields(b[:, 104:108], 2, 1).flatten(1).lshift(4))
-  return (_signed(codes, 4) * (_half(b, 108) * _signed(scales, 32)).unsqueeze(-1)).flatten(1)
+  codes = _fields(b[:, 32:96].reshape(-1, 2, 32), 2, 2).bitwise_or(high.lshift(2)).flatten(1)
+  factors = _nibbles(b[:, 96:104]).flatten(1).bitwise_or(_fields(b[:, 104:108], 2, 1).flatten(1).lshift(4))
+  return Parts(codes, _half(b, 108), _signed(factors, 32))
 
-def _q4_k(b: Tensor) -> Tensor:
-  scales, minima = _scales_and_minima(b[:, 4:16])
-  codes = _nibbles(b[:, 16:].reshape(-1, 4, 32)).reshape(-1, 8, 32).cast(dtypes.float32)
-  return (codes * (_half(b, 0) * scales).unsqueeze(-1) - (_half(b, 2) * minima).unsqueeze(-1)).flatten(1)
+def _q4_k(b: Tensor) -> Parts:
+  factors, shifts = _scales_and_minima(b[:, 4:16])
+  return Parts(_nibbles(b[:, 16:].reshape(-1, 4, 32)).flatten(1), _half(b, 0), factors, _half(b, 2), shifts)
 
-def _q5_k(b: Tensor) -> Tensor:
-  """Decode Q5_K: as Q4_K, with a fifth bit. Bit k of 32 bytes holds that of the k-th 32 elements."""
-  scales, minima = _scales_and_minima(b[:, 4:16])
+def _q5_k(b: Tensor) -> Parts:
+  """Split Q5_K: as Q4_K, with a fifth bit. Bit k of 32 bytes holds that of the k-th 32 elements."""
+  factors, shifts = _scales_and_minima(b[:, 4:16])
   codes = _nibbles(b[:, 48:].reshape(-1, 4, 32)).reshape(-1, 8, 32) + _fields(b[:, 16:48], 1, 1).lshift(4)
-  return (codes.cast(dtypes.float32) * (_half(b, 0) * scales).unsqueeze(-1)
-          - (_half(b, 2) * minima).unsqueeze(-1)).flatten(1)
+  return Parts(codes.flatten(1), _half(b, 0), factors, _half(b, 2), shifts)
 
-def _q6_k(b: Tensor) -> Tensor:
-  """Decode twice 128 elements: four bits in 128 bytes, two more in 64, 16 scales of 8 bits."""
+def _q6_k(b: Tensor) -> Parts:
+  """Split twice 128 elements: four bits in 128 bytes, two more in 64, 16 factors of 8 bits."""
   low = _nibbles(b[:, :128].reshape(-1, 2, 64)).reshape(-1, 2, 4, 32)
-  codes = low.bitwise_or(_fields(b[:, 128:192].reshape(-1, 2, 32), 2, 2).lshift(4)).reshape(-1, 16, 16)
-  scales = b[:, 192:208].bitcast(dtypes.int8).cast(dtypes.float32)
-  return (_signed(codes, 32) * (_half(b, 208) * scales).unsqueeze(-1)).flatten(1)
+  codes = low.bitwise_or(_fields(b[:, 128:192].reshape(-1, 2, 32), 2, 2).lshift(4)).flatten(1)
+  return Parts(codes, _half(b, 208), b[:, 192:208].bitcast(dtypes.int8))
 
-def _iq4_nl(b: Tensor) -> Tensor: return _picked(_nibbles(b[:, 2:]).flatten(1), IQ4) * _half(b, 0)
+def _iq4_nl(b: Tensor) -> Parts: return Parts(_nibbles(b[:, 2:]).flatten(1), _half(b, 0))
 
-def _iq4_xs(b: Tensor) -> Tensor:
-  """Decode eight groups of 32, with scales of 6 bits. The upper two bits of a scale are in other bytes."""
-  low = _fields(b[:, 4:8], 4, 2).flatten(1)
-  scales = low.bitwise_or(_fields(b[:, 2:4], 2, 2).flatten(1).lshift(4))
-  codes = _nibbles(b[:, 8:].reshape(-1, 8, 16)).reshape(-1, 8, 32)
-  return (_picked(codes, IQ4) * (_half(b, 0) * _signed(scales, 32)).unsqueeze(-1)).flatten(1)
+def _iq4_xs(b: Tensor) -> Parts:
+  """Split eight groups of 32, with factors of 6 bits. The upper two bits of a factor are in other bytes."""
+  factors = _fields(b[:, 4:8], 4, 2).flatten(1).bitwise_or(_fields(b[:, 2:4], 2, 2).flatten(1).lshift(4))
+  return Parts(_nibbles(b[:, 8:].reshape(-1, 8, 16)).flatten(1), _half(b, 0), _signed(factors, 32))
 
-def _mxfp4(b: Tensor) -> Tensor:
-  """Decode elements with a shared exponent e.
+def _mxfp4(b: Tensor) -> Parts:
+  """Split elements with a shared exponent e.
 
-  The factor is half of 2**(e - 127), made from its bits, since the table has twice the values. The two smallest factors
+  The scale is half of 2**(e - 127), made from its bits, since the table has twice the values. The two smallest scales
   are subnormal numbers.
   """
   e = b[:, :1].cast(dtypes.uint32)
   bits = (e < 2).where(Tensor.full((1, 1), 0x200000, dtype=dtypes.uint32, device=b.device).lshift(e),
                        (e.maximum(1) - 1).lshift(23))
-  return _picked(_nibbles(b[:, 1:]).flatten(1), MXFP4) * bits.bitcast(dtypes.float32)
+  return Parts(_nibbles(b[:, 1:]).flatten(1), bits.bitcast(dtypes.float32))
 
 # ***** the table *****
 
@@ -147,19 +177,19 @@ TYPES: dict[int, GgmlType] = {
   25: GgmlType("I16", 1, 2, dtypes.int16),
   26: GgmlType("I32", 1, 4, dtypes.int32),
   27: GgmlType("I64", 1, 8, dtypes.int64),
-  2: GgmlType("Q4_0", 32, 18, None, _q4_0),
-  3: GgmlType("Q4_1", 32, 20, None, _q4_1),
-  6: GgmlType("Q5_0", 32, 22, None, _q5_0),
-  7: GgmlType("Q5_1", 32, 24, None, _q5_1),
-  8: GgmlType("Q8_0", 32, 34, None, _q8_0),
-  10: GgmlType("Q2_K", 256, 84, None, _q2_k),
-  11: GgmlType("Q3_K", 256, 110, None, _q3_k),
-  12: GgmlType("Q4_K", 256, 144, None, _q4_k),
-  13: GgmlType("Q5_K", 256, 176, None, _q5_k),
-  14: GgmlType("Q6_K", 256, 210, None, _q6_k),
-  20: GgmlType("IQ4_NL", 32, 18, None, _iq4_nl),
-  23: GgmlType("IQ4_XS", 256, 136, None, _iq4_xs),
-  39: GgmlType("MXFP4", 32, 17, None, _mxfp4),
+  2: GgmlType("Q4_0", 32, 18, None, _q4_0, 4, offset=8),
+  3: GgmlType("Q4_1", 32, 20, None, _q4_1, 4),
+  6: GgmlType("Q5_0", 32, 22, None, _q5_0, 5, offset=16),
+  7: GgmlType("Q5_1", 32, 24, None, _q5_1, 5),
+  8: GgmlType("Q8_0", 32, 34, None, _q8_0, 8, offset=128),
+  10: GgmlType("Q2_K", 256, 84, None, _q2_k, 2, 16),
+  11: GgmlType("Q3_K", 256, 110, None, _q3_k, 3, 16, 4),
+  12: GgmlType("Q4_K", 256, 144, None, _q4_k, 4),
+  13: GgmlType("Q5_K", 256, 176, None, _q5_k, 5),
+  14: GgmlType("Q6_K", 256, 210, None, _q6_k, 6, 16, 32),
+  20: GgmlType("IQ4_NL", 32, 18, None, _iq4_nl, 4, table=IQ4),
+  23: GgmlType("IQ4_XS", 256, 136, None, _iq4_xs, 4, table=IQ4),
+  39: GgmlType("MXFP4", 32, 17, None, _mxfp4, 4, table=MXFP4),
 }
 
 def kind_of(ggml_type: int) -> GgmlType:
@@ -192,7 +222,7 @@ def ggml_data_to_tensor(t: Tensor, n: int, ggml_type: int) -> Tensor:
   if math.prod(t.shape) < size:
     raise ArgumentError(f"{n} elements of {kind.name} take {size} bytes, and there are {t.shape[0]}")
   data = t[:size]
-  if kind.decode is None:
+  if kind.split is None:
     assert kind.dtype is not None
     return data.bitcast(kind.dtype)
   blocks = data.to(None) if on_disk(data.device) else data

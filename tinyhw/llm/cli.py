@@ -21,12 +21,13 @@ from tinyhw.tensor import Tensor
 DEFAULT_PORT, BENCHMARK_TOKENS = 8000, 20
 
 def load(path: Tensor | str | os.PathLike[str], max_context: int | None = None, realize: bool = False,
-         chat_format: str | None = None) -> tuple[Transformer, SimpleTokenizer, FallbackTemplate]:
+         chat_format: str | None = None,
+         exact: bool = False) -> tuple[Transformer, SimpleTokenizer, FallbackTemplate]:
   """Return a GGUF file's model, its tokenizer, and its chat template. Options are those of Transformer.from_gguf.
 
   Raises FileFormatError if the file is no such model, MissingFileError if it does not exist.
   """
-  model, kv = Transformer.from_gguf(path, max_context, realize)
+  model, kv = Transformer.from_gguf(path, max_context, realize, exact)
   tok = SimpleTokenizer.from_gguf_kv(kv)
   count = len(kv["tokenizer.ggml.tokens"])
   if count > model.config.vocab_size:
@@ -83,6 +84,8 @@ def parser() -> argparse.ArgumentParser:
                  "like")
   p.add_argument("--realize", action="store_true", help="decode quantized parameters once, to float32: several times "
                  "the memory")
+  p.add_argument("--exact", action="store_true", help="multiply quantized parameters in float32, instead of 8 bits: "
+                 "much slower")
   p.add_argument("--serve", nargs="?", type=_port, const=DEFAULT_PORT, metavar="PORT",
                  help=f"serve OpenAI's API (default port {DEFAULT_PORT})")
   p.add_argument("--host", default="127.0.0.1", help="to serve at; others than this machine's own are open to whoever "
@@ -97,7 +100,8 @@ def main(arguments: Sequence[str] | None = None, stdin: TextIO | None = None, st
   options = parser().parse_args(arguments)
   out = stdout or sys.stdout
   try:
-    model, tok, template = load(options.model, options.max_context, options.realize, options.chat_format)
+    model, tok, template = load(options.model, options.max_context, options.realize, options.chat_format,
+                                options.exact)
     if template.guessed:
       sys.stderr.write(f"the file's chat template is not known; {template.name} is used, and --chat_format chooses "
                        f"another\n")

@@ -140,7 +140,7 @@ def _place(reader: _Reader, name: str) -> Place:
 def _check_place(reader: _Reader, name: str, shape: tuple[int, ...], kind: int, offset: int, alignment: int,
                  start: int) -> None:
   row = kind_of(kind)
-  reader.budget.take(_GRAPH[row.decode is not None])
+  reader.budget.take(_GRAPH[row.split is not None])
   if shape and shape[-1] % row.length:
     raise reader.bad(f"{name!r} of shape {shape} has rows that are no whole number of {row.name}'s {row.length}")
   try: size = bytes_of(math.prod(shape), row)

@@ -15,14 +15,14 @@ from tinyhw.capture.jit import TinyJit, modes
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.llm.arch import TransformerConfig, config_of, frequencies
+from tinyhw.llm.cache import KeyValueCache, Position, positions_of
 from tinyhw.llm.gguf import gguf_read
-from tinyhw.llm.weights import Experts, FileWeights, ModelWeights, Projection, RootMeanSquareNorm, product, rows
+from tinyhw.llm.weights import (
+  Experts, FileWeights, ModelWeights, ProductInput, Projection, RootMeanSquareNorm, product, rows)
 from tinyhw.methods.random.generator import Generator
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
-
-Position = int | UOp
 
 class Rotary:
   """Rotary positions: rotations of pairs of elements.
@@ -54,7 +54,9 @@ class FeedForward:
     self.up = Projection(source, f"{name}.ffn_up", config.dim, config.hidden_dim)
     self.down = Projection(source, f"{name}.ffn_down", config.hidden_dim, config.dim)
 
-  def __call__(self, x: Tensor) -> Tensor: return self.down(self.gate(x).silu() * self.up(x))
+  def __call__(self, x: Tensor) -> Tensor:
+    both = ProductInput(x)
+    return self.down(self.gate(both).silu() * self.up(both))
 
 class MixtureOfExperts:
   """A mixture of experts. Each token uses the experts with the highest scores of its router, weighted by their scores.
@@ -94,33 +96,21 @@ class TransformerBlock:
                                           config.norm_eps) if config.qk_norm else None
     self.ffn: MixtureOfExperts | FeedForward = (MixtureOfExperts if config.num_experts
                                                 else FeedForward)(config, source, name)
-    self.cache = Tensor.zeros(2, config.max_context, config.n_kv_heads, config.head_dim,
-                              requires_grad=False).contiguous().realize()
+    self.cache = KeyValueCache(config)
 
   def __call__(self, x: Tensor, start: Position, positions: Tensor) -> Tensor:
-    """Apply the block to x: (tokens, dim), with the first token at position start. positions: 0, 1, ... up to the
-    context's end."""
+    """Apply the block to x: (tokens, dim), with the first token at position start. positions: 0, 1, ... of the
+    whole cache."""
     x = x + self.attention(self.attn_norm(x), start, positions)
     return (x + self.ffn(self.ffn_norm(x))).contiguous()
 
   def attention(self, x: Tensor, start: Position, positions: Tensor) -> Tensor:
-    """Write keys and values to the cache, and attend. Several query heads share one head of keys and values (grouped
-    queries, Ainslie et al. 2023)."""
-    c, tokens = self.config, x.shape[0]
-    q = self._heads(self.attn_q(x), self.attn_q_norm)
-    k = self._heads(self.attn_k(x), self.attn_k_norm)
-    q, k, v = self.rotary(q, start), self.rotary(k, start), self.attn_v(x).reshape(tokens, c.n_kv_heads, c.head_dim)
-    end = start + tokens
-    self.cache.shrink((None, (start, end), None, None)).assign(k.stack(v)).realize()
-    keys, values = (self.cache[i].shrink(((0, end), None, None)) for i in (0, 1))   # (end, kv heads, head_dim)
-    q = q.reshape(tokens, c.n_kv_heads, c.n_heads // c.n_kv_heads, c.head_dim).permute(1, 2, 0, 3)
-    # (kv heads, queries of each, tokens, end)
-    scores = (q @ keys.permute(1, 2, 0).unsqueeze(1)) * c.head_dim ** -0.5
-    if tokens > 1:
-      seen = positions.shrink(((0, end),)).unsqueeze(0) <= positions.shrink(((start, end),)).unsqueeze(1)
-      scores = seen.where(scores, -1e30)
-    y = scores.softmax(-1) @ values.permute(1, 0, 2).unsqueeze(1)
-    return self.attn_output(y.permute(2, 0, 1, 3).reshape(tokens, c.n_heads * c.head_dim))
+    """Write keys and values to the cache, and attend."""
+    each = ProductInput(x)
+    q = self._heads(self.attn_q(each), self.attn_q_norm)
+    k = self._heads(self.attn_k(each), self.attn_k_norm)
+    self.cache.write(self.rotary(k, start), self.attn_v(each).reshape(k.shape), start)
+    return self.attn_output(self.cache.attend(self.rotary(q, start), start, positions))
 
   def _heads(self, x: Tensor, norm: RootMeanSquareNorm | None) -> Tensor:
     """Split heads: (tokens, all heads) -> (tokens, heads, head_dim), normalized."""
@@ -158,22 +148,24 @@ class Transformer:
     self.output_norm = RootMeanSquareNorm(source, "output_norm", config.dim, config.norm_eps)
     tied = isinstance(source, FileWeights) and not source.has("output.weight")
     self.output = source.get("output.weight", config.vocab_size, config.dim) if not tied else self.token_embd
-    self.positions = Tensor.arange(config.max_context, dtype=dtypes.int32).contiguous().realize()
+    self.positions = positions_of(config)
     self._steps: dict[tuple[int, tuple[Any, ...]], TinyJit[..., Tensor]] = {}   # by the number of tokens and the modes
     self._cached: list[int] = []                        # tokens whose keys and values are in the cache
     self._lock = threading.RLock()
 
   @staticmethod
   def from_gguf(gguf: Tensor | str | os.PathLike[str], max_context: int | None = None,
-                realize: bool = False) -> tuple[Transformer, dict[str, Any]]:
+                realize: bool = False, exact: bool = False) -> tuple[Transformer, dict[str, Any]]:
     """Return the model of a GGUF file, and the file's metadata. max_context: the capacity of the cache in tokens; None:
     the file's, but at most 4096.
 
-    realize: decode quantized parameters once, to float32. Otherwise they stay small, and are decoded where they are
-    used. Raises FileFormatError for an unknown architecture, and for a file that does not fit its own metadata.
+    realize: decode quantized parameters once, to float32. Otherwise they stay small, and products with them
+    round the other operand to 8 bits, as llama.cpp does. exact: such products take float32, and are much slower.
+
+    Raises FileFormatError for an unknown architecture, and for a file that does not fit its own metadata.
     """
     kv, stored = gguf_read(gguf)
-    source = FileWeights(stored, realize)
+    source = FileWeights(stored, realize, exact)
     model = Transformer(config_of(kv, {name: s.shape for name, s in stored.items()}, max_context), source)
     if source.unused:
       raise FileFormatError(f"the model would not use the file's tensors {', '.join(list(source.unused)[:8])}; it is "

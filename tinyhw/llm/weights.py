@@ -2,12 +2,14 @@
 used, or decoded once."""
 from __future__ import annotations
 from collections.abc import Mapping
+from functools import cached_property
 import math
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import FileFormatError
 from tinyhw.llm.blocks import GgmlType, ggml_data_to_tensor, kind_of
 from tinyhw.llm.gguf import Stored
+from tinyhw.llm.packed import PackedMatrix, Rounded, is_packable
 from tinyhw.tensor import Tensor
 
 # Elements that are contiguous in the blocks of all types. The indices of a product over axes of pieces have no
@@ -30,18 +32,27 @@ class Blocks:
     return self._decode(self.data[index], (*map(int, index.shape), *self.shape[1:]))
 
   def _decode(self, data: Tensor, shape: tuple[int, ...]) -> Tensor:
-    assert self.kind.decode is not None
+    assert self.kind.split is not None
     return self.kind.decode(data.reshape(-1, self.kind.size)).reshape(shape)
 
-Weight = Tensor | Blocks
+Weight = Tensor | Blocks | PackedMatrix
 
-def product(x: Tensor, w: Weight) -> Tensor:
+class ProductInput:
+  """x, (tokens, in_features), for several products, which share what they round of it."""
+  def __init__(self, x: Tensor): self.x = x
+
+  @cached_property
+  def rounded(self) -> Rounded: return Rounded(self.x)
+
+def product(x: Tensor | ProductInput, w: Weight) -> Tensor:
   """Return x @ w.T in float32. x: (tokens, in_features). w: (out_features, in_features).
 
-  One token uses each element of w once. So the product decodes blocks itself, and reads only the quantized bytes. For
-  more tokens, a decoded copy is made first.
+  A packed w meets x in 8 bits. One token uses each element of w once, so its product decodes blocks itself. For more
+  tokens, a decoded copy is made first.
   """
-  if not isinstance(w, Blocks): return x @ w.float().transpose()
+  if isinstance(w, PackedMatrix): return w @ (x if isinstance(x, ProductInput) else ProductInput(x)).rounded
+  if isinstance(x, ProductInput): x = x.x
+  if isinstance(w, Tensor): return x @ w.float().transpose()
   if x.shape[0] == 1: return dot(w.tensor(), x, pieces=True).reshape(1, -1)
   return x @ w.tensor().reshape(w.shape[0], -1, PIECE).contiguous().reshape(w.shape).transpose()
 
@@ -52,11 +63,11 @@ def dot(w: Tensor, x: Tensor, pieces: bool) -> Tensor:
 
 def elements(w: Weight) -> Tensor:
   """Return all of a weight, as float32."""
-  return (w.tensor() if isinstance(w, Blocks) else w).float()
+  return (w if isinstance(w, Tensor) else w.tensor()).float()
 
 def rows(w: Weight, index: Tensor) -> Tensor:
   """Return some rows of a weight, as float32."""
-  return (w.rows(index) if isinstance(w, Blocks) else w[index]).float()
+  return (w[index] if isinstance(w, Tensor) else w.rows(index)).float()
 
 class ModelWeights:
   """The weights of a model by name: random numbers, unless a subclass reads others."""
@@ -74,12 +85,13 @@ class ModelWeights:
     return False
 
 class FileWeights(ModelWeights):
-  """The tensors of a GGUF file. realize: decode them to float32 once.
+  """The tensors of a GGUF file. realize: decode them to float32 once. exact: multiply decoded elements, instead of
+  integers with a rounded x.
 
   Raises FileFormatError for a tensor that is missing, or has another shape.
   """
-  def __init__(self, stored: Mapping[str, Stored], realize: bool):
-    self.stored, self.realize = stored, realize
+  def __init__(self, stored: Mapping[str, Stored], realize: bool, exact: bool = False):
+    self.stored, self.realize, self.exact = stored, realize, exact
     self.unused = dict.fromkeys(stored)   # in the file's order
 
   def has(self, name: str) -> bool: return name in self.stored
@@ -91,8 +103,10 @@ class FileWeights(ModelWeights):
       raise FileFormatError(f"{name!r} has shape {found.shape}, and by the metadata it is {shape}")
     self.unused.pop(name, None)
     kind = kind_of(found.ggml_type)
-    if kind.decode is not None and not self.realize: return Blocks(found.data, shape, kind)
-    if kind.decode is None:
+    if kind.split is not None and not self.realize:
+      packed = is_packable(shape, kind) and not self.exact
+      return (PackedMatrix if packed else Blocks)(found.data, shape, kind)
+    if kind.split is None:
       assert kind.dtype is not None
       if not dtypes.is_float(kind.dtype):
         raise FileFormatError(f"{name!r} has elements of type {kind.name}, which are no floats")
@@ -106,7 +120,7 @@ class Projection:
     self.weight = source.get(f"{name}.weight", out_features, in_features)
     self.bias = source.vector(f"{name}.bias", out_features) if bias else None
 
-  def __call__(self, x: Tensor) -> Tensor:
+  def __call__(self, x: Tensor | ProductInput) -> Tensor:
     y = product(x, self.weight)
     return y if self.bias is None else y + self.bias
 
@@ -118,6 +132,7 @@ class Experts:
   def __call__(self, x: Tensor, chosen: Tensor) -> Tensor:
     """Apply the chosen experts. x: (tokens, taken or 1, in_features); chosen: (tokens, taken), numbers of experts ->
     (tokens, taken, out_features)."""
+    if isinstance(self.weight, PackedMatrix): return self.weight.product(Rounded(x), lambda t: t[chosen])
     return dot(rows(self.weight, chosen), x.unsqueeze(2), isinstance(self.weight, Blocks))
 
 class RootMeanSquareNorm:

@@ -1,5 +1,6 @@
 """GGUF for tests: random blocks of each type, blocks decoded one element after the other, and a writer of files."""
 from __future__ import annotations
+from array import array
 import math
 import random
 import struct
@@ -112,6 +113,7 @@ def _value(x: Any) -> tuple[int, bytes]:
   if isinstance(x, int): return 11, struct.pack("<q", x)
   if isinstance(x, float): return 6, struct.pack("<f", x)
   if isinstance(x, (str, bytes)): return 8, text(x)
+  if isinstance(x, array): return 9, struct.pack("<IQ", {"i": 5, "f": 6}[x.typecode], len(x)) + x.tobytes()
   items = [_value(item) for item in x]
   kinds = {kind for kind, _ in items} or {4}
   assert len(kinds) == 1, "the items of an array have one type"
