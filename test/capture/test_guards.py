@@ -20,6 +20,7 @@ import pytest
 
 from tinyhw.capture import guards
 from tinyhw.capture.guards import CallTracer, is_followed
+from tinyhw.capture.jit import TinyJit
 from tinyhw.errors import JitError
 from tinyhw.tensor import Tensor
 
@@ -349,3 +350,20 @@ def test_which_code_is_followed() -> None:
   from tinyhw.nn import Linear
   assert is_followed(Linear.__call__.__code__.co_filename) and is_followed(__file__)
   assert not is_followed(Tensor.relu.__code__.co_filename) and not is_followed(functools.wraps.__code__.co_filename)
+
+def test_a_profile_function_that_the_function_installs_stays():
+  seen = []
+  def hook(frame, event, argument):
+    if event == "call": seen.append(frame.f_code.co_name)
+  def late(): pass
+  def f(x):
+    sys.setprofile(hook)
+    try:
+      y = (x + 1).realize()
+      late()
+      assert sys.getprofile() is hook
+    finally: sys.setprofile(None)
+    return (y * 2).realize()
+  jitted, x = TinyJit(f), Tensor([1.0]).realize()
+  for _ in range(2): assert jitted(x).tolist() == [4]
+  assert seen.count("late") == 2

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tinyhw import Tensor, TinyJit, Variable
+from tinyhw.errors import ArgumentError
 from tinyhw.llm.arch import TransformerConfig
 from tinyhw.llm.cache import SPAN, KeyValueCache, blocks_of, positions_of
 
@@ -65,3 +66,10 @@ def test_one_capture_for_all_positions():
 def test_blocks():
   assert [blocks_of(n) for n in (0, 1, SPAN, SPAN + 1)] == [0, 1, 1, 2]
   assert positions_of(CONFIG).tolist() == list(range(2 * SPAN))
+
+def test_tokens_behind_the_context_are_refused():
+  cache = KeyValueCache(CONFIG)
+  _, keys, values = text(2)
+  for start in (CONTEXT - 1, CONTEXT, Variable("start", 0, CONTEXT - 1).bind(3)):
+    with pytest.raises(ArgumentError, match="would be number"): cache.write(Tensor(keys), Tensor(values), start)
+  cache.write(Tensor(keys), Tensor(values), CONTEXT - 2)

@@ -1,6 +1,7 @@
 """Packed matrices: their elements to the last bit, and products in integers against NumPy's float64, with the vector
 that was rounded and with that before."""
 import functools
+import pickle
 
 import numpy as np
 import pytest
@@ -234,3 +235,12 @@ def test_bytes_are_those_of_the_file():
              for name, kind in KINDS.items()}
   assert {name: round(size, 2) for name, size in sizes.items() if size > 1} == {"Q2_K": 1.19, "Q3_K": 1.04,
                                                                                "Q4_K": 1.03, "Q5_K": 1.02}
+
+def test_copies_keep_their_size():
+  with on(HOME):
+    w, values = packed("Q4_K", 32, 512)
+    data = pickle.dumps(w)
+    copied = pickle.loads(data)
+    given = Rounded(Tensor(vectors(1, 512)))
+    assert len(data) < bytes_of(w) * 1.2 + 4096
+    assert (copied @ given).tolist() == (w @ given).tolist() and bits(copied.tensor().numpy()) == bits(values)

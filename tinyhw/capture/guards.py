@@ -401,13 +401,14 @@ class CallTracer:
 
   @contextlib.contextmanager
   def paused(self) -> Iterator[None]:
-    """`with` this, calls are not seen: of the framework's own functions, which call no user's. A hook on each of their
-    calls would take several times as long as the work. Another profile function sees them all the same."""
-    pauses = self.is_noting and self._other is None
+    """`with` this, calls are not seen: those of the engine. A hook on each of them would take several times as long as
+    their work. A profile function of the user sees them all the same."""
+    found = sys.getprofile()
+    pauses = self._other is None and found == self._hook
     if pauses: sys.setprofile(None)
     try: yield
     finally:
-      if pauses and self.is_noting: sys.setprofile(self._hook)
+      if pauses and self.is_noting: sys.setprofile(found)
 
   def _hook(self, frame: FrameType, event: Any, argument: Any) -> None:
     if self._importing is not None:

@@ -6,6 +6,7 @@ over blocks and one of SPAN iterations, which fills vector registers. The last b
 from __future__ import annotations
 
 from tinyhw.dtype import dtypes
+from tinyhw.errors import ArgumentError
 from tinyhw.llm.arch import TransformerConfig
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
@@ -29,8 +30,12 @@ class KeyValueCache:
                               for shape in ((size, SPAN), (SPAN, size)))
 
   def write(self, keys: Tensor, values: Tensor, start: Position) -> None:
-    """Keep keys and values, (tokens, kv heads, head_dim), of tokens from a position on."""
+    """Keep keys and values, (tokens, kv heads, head_dim), of tokens from a position on. Raises ArgumentError if they do
+    not fit into the context."""
     end = start + keys.shape[0]
+    if (last := end if isinstance(end, int) else int(end.vmax)) > self.config.max_context:
+      raise ArgumentError(f"the cache has {self.config.max_context} tokens, and the last of these would be number "
+                          f"{last}; raise max_context, or begin earlier")
     written = []
     for kept, order, new in ((self.keys, (0, 3, 1, 2), keys), (self.values, (0, 2, 1, 3), values)):
       by_token = kept.permute(*order).reshape(-1, *new.shape[1:])

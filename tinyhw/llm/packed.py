@@ -17,6 +17,7 @@ Source: ggml's products of quantized matrices, which round the vector in the sam
 from __future__ import annotations
 from collections.abc import Callable
 import math
+from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.llm.blocks import GgmlType, Parts
@@ -32,10 +33,11 @@ PLANES = {2: (2,), 3: (2, 1), 4: (4,), 5: (4, 1), 6: (4, 2), 8: (8,)}
 class Rounded:
   """Vectors in 8 bits, for several products: x is about scale * q. x: (..., in_features).
 
-  q: int8, (..., blocks, QUADS, 4). scale: float32, (..., blocks). The largest element of a block becomes 127 or -127.
+  q: int8, (..., blocks, QUADS, 4). scale: float32, (..., blocks). The largest element of a block becomes 127 or -127,
+  unless all are zero or subnormal.
   """
   def __init__(self, x: Tensor):
-    blocks = x.reshape(*x.shape[:-1], -1, BLOCK)
+    blocks = x.reshape(*x.shape[:-1], x.shape[-1] // BLOCK, BLOCK)
     self.scale = (blocks.abs().max(-1) / 127).maximum(LEAST_SCALE).contiguous()
     q = (blocks / self.scale.unsqueeze(-1)).round().cast(dtypes.int8).contiguous()
     self.q = q.reshape(*q.shape[:-1], QUADS, 4)
@@ -76,10 +78,22 @@ class PackedMatrix:
     self.planes: list[Tensor] = []
     for bits in PLANES[kind.bits]:
       self.planes.append(self._plane(codes, bits, sum(PLANES[kind.bits][:len(self.planes)])).contiguous().realize())
-    self._words = [[plane[..., k, :, :] for k in range(plane.shape[4])] for plane in self.planes]
+    self._words = self._views()
     def numbers(t: Tensor) -> Tensor: return self._side_by_side(t.flatten()).contiguous().realize()
     self.scale = numbers(parts.scale)
     self.factors, self.minimum, self.shifts = (None if t is None else numbers(t) for t in parts[2:])
+
+  def __getstate__(self) -> dict[str, Any]:
+    """Return the state for copies and pickles, without the views of the planes."""
+    return {name: value for name, value in vars(self).items() if name != "_words"}
+
+  def __setstate__(self, state: dict[str, Any]) -> None:
+    vars(self).update(state)
+    self._words = self._views()
+
+  def _views(self) -> list[list[Tensor]]:
+    """Return the words of each plane, (matrices, row groups, blocks of the type, blocks in it, ROWS, 4) each."""
+    return [[plane[..., k, :, :] for k in range(plane.shape[4])] for plane in self.planes]
 
   def _side_by_side(self, t: Tensor) -> Tensor:
     """Put ROWS rows side by side: (numbers of all rows, ...) -> (matrices, row groups, n of a row, ROWS, ...)."""

@@ -3,6 +3,7 @@ import pytest
 
 from tinyhw.errors import IndexRangeError, ShapeError
 from tinyhw.methods.graph import views
+from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
 
 def test_new_shapes():
@@ -35,3 +36,7 @@ def test_padding():
 
 def test_symbolic_sizes_where_a_number_is_needed():
   with pytest.raises(ShapeError, match="symbolic size n"): views.static(UOp.variable("n", 1, 2), "split")
+
+@pytest.mark.parametrize("part", [(64, 65), (64, 70), (63, 65), (65, 65), (-1, 3)])
+def test_parts_beyond_an_axis_are_refused(part):
+  with pytest.raises(IndexRangeError): Tensor.arange(64).shrink((part,))

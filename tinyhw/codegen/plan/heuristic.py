@@ -56,10 +56,9 @@ def nest_of(store: UOp, in_place: bool = False) -> Nest:
 def lanes_of(nest: Nest, capabilities: Capabilities) -> int:
   """Return the lanes for the widest element that is loaded, computed or stored. All vectors then have equally many
   lanes."""
-  widest = max([u.dtype.itemsize for u in nest.store.toposort() if u.op in GroupOp.Elementwise
-                or u.op in (Ops.LOAD, Ops.REDUCE)
-                if u.dtype.itemsize <= 8 and not u.dtype.name.startswith("weak")] + [access.node.src[0].dtype.itemsize
-                                                                                     for access in nest.accesses])
+  values = [u.dtype for u in nest.store.toposort() if u.op in GroupOp.Elementwise or u.op in (Ops.LOAD, Ops.REDUCE)]
+  sizes = [dtype.itemsize for dtype in values if dtype.itemsize <= 8 and not dtype.name.startswith("weak")]
+  widest = max(sizes + [access.node.src[0].dtype.itemsize for access in nest.accesses], default=1)
   return capabilities.vector_bytes // widest
 
 def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tuple[Opt, ...]:

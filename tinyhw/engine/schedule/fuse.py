@@ -49,6 +49,7 @@ PRODUCT_WORK = 1 << 18
 # Buffers that several kernels read for a node, from which one buffer for all of them always means fewer bytes.
 ENOUGH_READS = 4
 BLOCK_TERMS = 256                # terms of a block in a sum of sums
+MOST_BITS = 64                   # nodes of a code that is taken apart wherever it is used
 SMALL_WORK = 8192                # below this many elements one kernel is cheaper than two
 
 def size_of(sizes: tuple[sint, ...]) -> int:
@@ -124,8 +125,13 @@ class Fusion:
     self.epilogue: dict[UOp, list[UOp]] = {}                 # the end of a chain -> reductions that it carries
     self.chain: dict[UOp, UOp] = {}                          # node of a chain -> its reduction, the first of several
     self.chain_end: dict[UOp, UOp] = {}                      # reduction -> the end of its chain
+    self.codes: set[UOp] = set()      # operations on bits for products of bytes: they are done with four bytes at once
     for r in self.nodes:
-      if r.op is Ops.REDUCE_AXIS: self._follow_epilogue(r)
+      if r.op is not Ops.REDUCE_AXIS: continue
+      self._follow_epilogue(r)
+      for byte in multiplied_bytes(r.src[0]):
+        bits = byte.toposort(lambda v: v.op in _BITS or v.op in GroupOp.Movement)
+        if len(bits) <= MOST_BITS: self.codes.update(v for v in bits if v.op in _BITS)
 
   def _follow_epilogue(self, r: UOp) -> None:
     """Find the end of r's epilogue. If it meets the epilogue of an earlier reduction, it ends where that one does."""
@@ -229,7 +235,7 @@ class Fusion:
       return not self._inlines(u, kernel, gated)
     if u in self.chain or u.op in GroupOp.Movement or self._widens(u): return False
     if len(indices) > INDICES_LIMIT: return True
-    if u.op in _BITS and u.dtype in (dtypes.int8, dtypes.uint8): return False   # done with four bytes at once
+    if u in self.codes: return False
     runs: dict[UOp, int] = {}
     for kernel, gated in indices:
       n = self.evaluations(kernel, gated)
@@ -264,12 +270,12 @@ class Fusion:
   def _is_block_sum(self, u: UOp, kernel: UOp, gated: GatedIndex, outer: tuple[UOp, ...]) -> bool:
     """Do the reductions whose epilogue ends in u sum short blocks of products of bytes, which the kernel then sums?
 
-    This is a product with quantized weights, with a scale for each block. Each block is needed once. A buffer for the
-    sums would take half of the weights' bytes.
+    This is a product with quantized weights, with a scale for each block. Each block is needed once. Writing and
+    reading a buffer for the sums would take a good part of the bytes of the weights.
     """
     if gated.valid is not None or kernel.size < MIN_ROWS or self.evaluations(kernel, gated) > u.size: return False
     return frozenset(outer) < index_ranges(gated) and all(
-      multiplies_bytes(r.src[0]) and r.src[0].size <= BLOCK_TERMS * r.size
+      bool(multiplied_bytes(r.src[0])) and r.src[0].size <= BLOCK_TERMS * r.size
       for r in self.epilogue[u])
 
   def _crowd(self, reductions: list[UOp]) -> bool:
@@ -312,21 +318,26 @@ def is_large_product(r: UOp, extent: dict[UOp, int]) -> bool:
   terms = r.src[0].size
   return terms >= PRODUCT_WORK and terms >= PRODUCT_TERMS * r.size and terms_per_element(r, extent) > REUSE_LIMIT
 
-def multiplies_bytes(u: UOp) -> bool:
-  """Is u a product of two widened integers of 8 bits, or a sum of few such products?"""
-  count, left = 0, [u]
+def multiplied_bytes(u: UOp) -> list[UOp]:
+  """Return the 8-bit factors of a sum of few products of two widened bytes each; nothing for other expressions."""
+  found, left = [], [u]
   while left:
-    u = left.pop()
-    while u.op in GroupOp.Movement: u = u.src[0]
+    u = under(left.pop())
     if u.op is Ops.ADD: left += u.src
-    elif u.op is not Ops.MUL or not all(map(is_widened_byte, u.src)): return False
-    count += 1
-    if count > BLOCK_TERMS: return False
-  return True
+    elif u.op is not Ops.MUL: return []
+    else:
+      factors = [under(s) for s in u.src]
+      if any(s.op is not Ops.CAST or s.dtype.itemsize == 1 or not dtypes.is_int(s.dtype)
+             or s.src[0].dtype not in (dtypes.int8, dtypes.uint8) for s in factors):
+        return []
+      found += [s.src[0] for s in factors]
+    if len(found) + len(left) > BLOCK_TERMS // 2: return []
+  return found
 
-def is_widened_byte(u: UOp) -> bool:
+def under(u: UOp) -> UOp:
+  """Return the node that movement operations look at."""
   while u.op in GroupOp.Movement: u = u.src[0]
-  return u.op is Ops.CAST and dtypes.is_int(u.dtype) and u.src[0].dtype in (dtypes.int8, dtypes.uint8)
+  return u
 
 def prod_sizes(ranges: frozenset[UOp]) -> int:
   n = 1

@@ -328,7 +328,7 @@ def rearrange(x: Movement, formula: str, sizes: dict[str, int]) -> Tensor:
 def check_part(axis: int, size: sint, begin: sint, end: sint) -> None:
   """Raise IndexRangeError unless 0 <= begin <= end <= size. This must hold for the present values of their Variables.
   If one has no value, it must hold for all values."""
-  if begin is size or (end is size and isinstance(begin, int) and 0 <= begin <= limits(size)[0]): return
+  if end is size and (begin is size or isinstance(begin, int) and 0 <= begin <= limits(size)[0]): return
   if holds(begin >= 0, limits(begin)[0] >= 0) and holds(begin <= end,
                                                         True) and holds(end <= size, limits(end)[1] <= limits(size)[1]):
     return
