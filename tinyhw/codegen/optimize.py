@@ -12,13 +12,13 @@ from tinyhw.codegen.kernel.access import merge_ranges, split_ranges
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.matrix.operands import tile_of
 from tinyhw.codegen.plan.heuristic import choose
-from tinyhw.codegen.transform.dot import use_dots
 from tinyhw.codegen.transform.keep import keep_terms
 from tinyhw.codegen.transform.lane_reduction import fold_lanes
 from tinyhw.codegen.transform.tiling import (
   LEAST_LANES, Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads)
 from tinyhw.codegen.transform.window import stage_windows
 from tinyhw.config import NOOPT
+from tinyhw.dtype import dtypes
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.matrix import Matrix
@@ -39,12 +39,18 @@ def with_few_ranges(sink: UOp, capabilities: Capabilities) -> UOp:
   Loops that memory walks as one are merged. Loops of which memory uses parts are split. A product for the matrix unit
   has three ranges.
   """
-  sink = merge_ranges(use_dots(sink, capabilities))
+  sink = merge_ranges(with_dots(sink, capabilities))
   if capabilities.vector_bytes and not capabilities.lanes and (split := split_ranges(sink, LEAST_LANES)) is not sink:
     sink = merge_ranges(split)
   if not capabilities.matrix or not capabilities.lanes: return sink
   from tinyhw.codegen.matrix.ranges import one_range_each  # for matrix units; with `matrix` 0.3 ms to load
   return one_range_each(sink, capabilities)
+
+def with_dots(sink: UOp, capabilities: Capabilities) -> UOp:
+  """Return the kernel with DOT4s in its sums of products of bytes."""
+  if not any(u.op is Ops.LOAD and u.dtype in (dtypes.int8, dtypes.uint8) for u in sink.toposort()): return sink
+  from tinyhw.codegen.transform.dot import use_dots  # 0.4 ms to load, for kernels that read bytes only
+  return use_dots(sink, capabilities)
 
 def same_loops(sink: UOp) -> bool:
   """Do all stores of a kernel run over the same ranges?"""

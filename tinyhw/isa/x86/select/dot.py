@@ -10,41 +10,39 @@ Both are exact here.
 from __future__ import annotations
 
 from tinyhw.dtype import dtypes
-from tinyhw.isa.x86.select.level import Level
+from tinyhw.isa.x86.select.vector import Vectors
 from tinyhw.machine.ir.inst import Reg
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.words import bits_of_bytes
 
-class Dots(Level):
-  """The sums of products of bytes of Selector."""
+def packed_dot(selector: Vectors, u: UOp) -> Reg:
+  """Select a DOT4 of vectors."""
+  a, b, total = u.src
+  if is_signed(a) and not is_signed(b): a, b = b, a
+  if not is_signed(a) and is_signed(b) and bits_of_bytes(a) < 128: parts = [short_products(selector, u, a, b)]
+  else:
+    first, second = extended(selector, a), extended(selector, b)
+    parts = [wide_products(selector, u, x, y) for x, y in zip(first, second)]
+  if total.op is not Ops.CONST or total.arg != 0: parts.append(selector.value(total))
+  result = parts.pop()
+  while parts: result = selector.vop(u.dtype.itemsize, "vpaddd_{v}_{v}_{v}", result, parts.pop())
+  return result
 
-  def packed_dot(self, u: UOp) -> Reg:
-    a, b, total = u.src
-    if is_signed(a) and not is_signed(b): a, b = b, a
-    if not is_signed(a) and is_signed(b) and bits_of_bytes(a) < 128: parts = [self.short_products(u, a, b)]
-    else:
-      first, second = self.extended(a), self.extended(b)
-      parts = [self.wide_products(u, x, y) for x, y in zip(first, second)]
-    if total.op is not Ops.CONST or total.arg != 0: parts.append(self.value(total))
-    result = parts.pop()
-    while parts: result = self.vop(u.dtype.itemsize, "vpaddd_{v}_{v}_{v}", result, parts.pop())
-    return result
+def short_products(selector: Vectors, u: UOp, a: UOp, b: UOp) -> Reg:
+  pairs = selector.second(b, "vpmaddubsw", selector.value(a))
+  return wide_products(selector, u, pairs, selector.constant(dtypes.int32.vec(u.dtype.count), 0x00010001))
 
-  def short_products(self, u: UOp, a: UOp, b: UOp) -> Reg:
-    pairs = self.second(b, "vpmaddubsw", self.value(a))
-    return self.wide_products(u, pairs, self.constant(dtypes.int32.vec(u.dtype.count), 0x00010001))
+def wide_products(selector: Vectors, u: UOp, x: Reg, y: Reg) -> Reg:
+  return selector.vop(u.dtype.itemsize, "vpmaddwd_{v}_{v}_{v}", x, y)
 
-  def wide_products(self, u: UOp, x: Reg, y: Reg) -> Reg:
-    return self.vop(u.dtype.itemsize, "vpmaddwd_{v}_{v}_{v}", x, y)
-
-  def extended(self, u: UOp) -> tuple[Reg, Reg]:
-    """The bytes with even numbers in 16 bits each, and those with odd numbers."""
-    x, size = self.value(u), u.dtype.itemsize
-    if is_signed(u):
-      low = self.vop(size, "vpsllw_{v}_{v}_i8", x, 8)
-      return self.vop(size, "vpsraw_{v}_{v}_i8", low, 8), self.vop(size, "vpsraw_{v}_{v}_i8", x, 8)
-    mask = self.constant(dtypes.uint32.vec(u.dtype.count), 0x00ff00ff)
-    return self.vop(size, "vpand_{v}_{v}_{v}", x, mask), self.vop(size, "vpsrlw_{v}_{v}_i8", x, 8)
+def extended(selector: Vectors, u: UOp) -> tuple[Reg, Reg]:
+  """The bytes with even numbers in 16 bits each, and those with odd numbers."""
+  x, size = selector.value(u), u.dtype.itemsize
+  if is_signed(u):
+    low = selector.vop(size, "vpsllw_{v}_{v}_i8", x, 8)
+    return selector.vop(size, "vpsraw_{v}_{v}_i8", low, 8), selector.vop(size, "vpsraw_{v}_{v}_i8", x, 8)
+  mask = selector.constant(dtypes.uint32.vec(u.dtype.count), 0x00ff00ff)
+  return selector.vop(size, "vpand_{v}_{v}_{v}", x, mask), selector.vop(size, "vpsrlw_{v}_{v}_i8", x, 8)
 
 def is_signed(u: UOp) -> bool: return not dtypes.is_unsigned(u.dtype)

@@ -26,7 +26,6 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import abi
 from tinyhw.isa.x86.select.cast import Casts
 from tinyhw.isa.x86.select.choice import Choices
-from tinyhw.isa.x86.select.dot import Dots
 from tinyhw.isa.x86.select.evex import EvexMasks
 from tinyhw.isa.x86.select.fused import Fused
 from tinyhw.isa.x86.select.logic import FUNCTIONS, Logic
@@ -51,7 +50,7 @@ class OpenLoop:
     self.after: Block | None = None     # set if the loop may have no iteration
     self.before: tuple[Block, Position]  # place of the constants that it uses
 
-class Selector(Scalars, Vectors, Casts, Choices, Fused, Dots, Logic):
+class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
   """The state of one selection, except for the methods that depend on the feature level.
 
   `select` at the end of this file uses it.
