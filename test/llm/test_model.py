@@ -65,6 +65,7 @@ def test_scores(name):
   with on(DEVICES[0]): got = scores(load(model, exact=True), 9, 4)
   np.testing.assert_allclose(got, model.logits(TEXT)[[8, 12]], rtol=1e-3, atol=2e-4)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Q8_0", "Q8_0 experts"])
 def test_scores_of_rounded_products(name):
   """Those after a prompt, and after single tokens. They are no exact ones."""

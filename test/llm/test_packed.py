@@ -57,6 +57,7 @@ def test_types_that_are_packed():
 SHAPES = [(name, shape) for name in KINDS for shape in ((19,), (3, 5))]
 SHAPES += [(name, shape) for name in SMALL for shape in ((1,), (16,), (2, 1, 17))]
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, shape", SHAPES, ids=str)
 def test_elements(name, shape):
   """Rows of 16 are side by side, and some of the last 16 may be missing."""
@@ -106,6 +107,7 @@ def test_products(name):
     close(got.numpy(), restored(given) @ values.T.astype("f8"), 1e-6)
     close(got.numpy(), x.astype("f8") @ values.T.astype("f8"), 0.02)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_products_on_every_device(name, engine):
   w, values = packed(name, 3, KINDS[name].length)
@@ -120,6 +122,7 @@ def test_a_rounded_vector_serves_several_products():
     w, values = packed(name, 7, 256)
     close((w @ given).numpy(), restored(given) @ values.T.astype("f8"), 1e-6)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("taken", (1, 2))
 @pytest.mark.parametrize("name", KINDS)
 def test_products_with_chosen_experts(name, taken):
