@@ -80,7 +80,7 @@ def _nibbles(b: Tensor) -> Tensor:
   """Split bytes into their low and high halves: (..., k) -> (..., 2, k)."""
   return b.bitwise_and(15).stack(b.rshift(4), dim=-2)
 
-def _fields(b: Tensor, bits: int, dim: int) -> Tensor:
+def fields(b: Tensor, bits: int, dim: int) -> Tensor:
   """Split each byte into fields of 1, 2 or 4 bits, lowest first, along a new axis."""
   places = Tensor.arange(0, 8, bits, dtype=dtypes.uint8, device=b.device)
   shape = [1] * (b.ndim + 1)
@@ -110,7 +110,7 @@ def _q4_1(b: Tensor) -> Parts: return Parts(_nibbles(b[:, 4:]).flatten(1), _half
 
 def _fifth_bits(b: Tensor) -> Tensor:
   """Return the fifth bits of 32 elements, from four bytes: (n, 32), 0 or 16."""
-  return _fields(b, 1, 2).flatten(1).lshift(4)
+  return fields(b, 1, 2).flatten(1).lshift(4)
 
 def _q5_0(b: Tensor) -> Parts: return Parts(_nibbles(b[:, 6:]).flatten(1) + _fifth_bits(b[:, 2:6]), _half(b, 0))
 def _q5_1(b: Tensor) -> Parts:
@@ -120,15 +120,15 @@ def _q8_0(b: Tensor) -> Parts: return Parts(b[:, 2:].bitwise_xor(128), _half(b, 
 def _q2_k(b: Tensor) -> Parts:
   """Split 16 factors and shifts of 4 bits, each for 16 elements of 2 bits. A byte holds 4 elements at a distance of
   32."""
-  codes = _fields(b[:, 16:80].reshape(-1, 2, 32), 2, 2).flatten(1)
+  codes = fields(b[:, 16:80].reshape(-1, 2, 32), 2, 2).flatten(1)
   return Parts(codes, _half(b, 80), b[:, :16].bitwise_and(15), _half(b, 82), b[:, :16].rshift(4))
 
 def _q3_k(b: Tensor) -> Parts:
   """Split Q3_K: as Q2_K, with 16 signed factors of 6 bits. A third bit in the first 32 bytes is 0 for negative
   elements."""
-  high = _fields(b[:, :32], 1, 1).reshape(-1, 2, 4, 32)
-  codes = _fields(b[:, 32:96].reshape(-1, 2, 32), 2, 2).bitwise_or(high.lshift(2)).flatten(1)
-  factors = _nibbles(b[:, 96:104]).flatten(1).bitwise_or(_fields(b[:, 104:108], 2, 1).flatten(1).lshift(4))
+  high = fields(b[:, :32], 1, 1).reshape(-1, 2, 4, 32)
+  codes = fields(b[:, 32:96].reshape(-1, 2, 32), 2, 2).bitwise_or(high.lshift(2)).flatten(1)
+  factors = _nibbles(b[:, 96:104]).flatten(1).bitwise_or(fields(b[:, 104:108], 2, 1).flatten(1).lshift(4))
   return Parts(codes, _half(b, 108), _signed(factors, 32))
 
 def _q4_k(b: Tensor) -> Parts:
@@ -138,20 +138,20 @@ def _q4_k(b: Tensor) -> Parts:
 def _q5_k(b: Tensor) -> Parts:
   """Split Q5_K: as Q4_K, with a fifth bit. Bit k of 32 bytes holds that of the k-th 32 elements."""
   factors, shifts = _scales_and_minima(b[:, 4:16])
-  codes = _nibbles(b[:, 48:].reshape(-1, 4, 32)).reshape(-1, 8, 32) + _fields(b[:, 16:48], 1, 1).lshift(4)
+  codes = _nibbles(b[:, 48:].reshape(-1, 4, 32)).reshape(-1, 8, 32) + fields(b[:, 16:48], 1, 1).lshift(4)
   return Parts(codes.flatten(1), _half(b, 0), factors, _half(b, 2), shifts)
 
 def _q6_k(b: Tensor) -> Parts:
   """Split twice 128 elements: four bits in 128 bytes, two more in 64, 16 factors of 8 bits."""
   low = _nibbles(b[:, :128].reshape(-1, 2, 64)).reshape(-1, 2, 4, 32)
-  codes = low.bitwise_or(_fields(b[:, 128:192].reshape(-1, 2, 32), 2, 2).lshift(4)).flatten(1)
+  codes = low.bitwise_or(fields(b[:, 128:192].reshape(-1, 2, 32), 2, 2).lshift(4)).flatten(1)
   return Parts(codes, _half(b, 208), b[:, 192:208].bitcast(dtypes.int8))
 
 def _iq4_nl(b: Tensor) -> Parts: return Parts(_nibbles(b[:, 2:]).flatten(1), _half(b, 0))
 
 def _iq4_xs(b: Tensor) -> Parts:
   """Split eight groups of 32, with factors of 6 bits. The upper two bits of a factor are in other bytes."""
-  factors = _fields(b[:, 4:8], 4, 2).flatten(1).bitwise_or(_fields(b[:, 2:4], 2, 2).flatten(1).lshift(4))
+  factors = fields(b[:, 4:8], 4, 2).flatten(1).bitwise_or(fields(b[:, 2:4], 2, 2).flatten(1).lshift(4))
   return Parts(_nibbles(b[:, 8:].reshape(-1, 8, 16)).flatten(1), _half(b, 0), _signed(factors, 32))
 
 def _mxfp4(b: Tensor) -> Parts:

@@ -16,11 +16,12 @@ Source: ggml's products of quantized matrices, which round the vector in the sam
 """
 from __future__ import annotations
 from collections.abc import Callable
+from functools import reduce
 import math
-from typing import Any
+from operator import add
 
 from tinyhw.dtype import dtypes
-from tinyhw.llm.blocks import GgmlType, Parts
+from tinyhw.llm.blocks import GgmlType, Parts, fields
 from tinyhw.tensor import Tensor
 
 ROWS = 16     # side by side: a register of int32 on AVX-512, two of them on AVX2
@@ -78,22 +79,9 @@ class PackedMatrix:
     self.planes: list[Tensor] = []
     for bits in PLANES[kind.bits]:
       self.planes.append(self._plane(codes, bits, sum(PLANES[kind.bits][:len(self.planes)])).contiguous().realize())
-    self._words = self._views()
     def numbers(t: Tensor) -> Tensor: return self._side_by_side(t.flatten()).contiguous().realize()
     self.scale = numbers(parts.scale)
     self.factors, self.minimum, self.shifts = (None if t is None else numbers(t) for t in parts[2:])
-
-  def __getstate__(self) -> dict[str, Any]:
-    """Return the state for copies and pickles, without the views of the planes."""
-    return {name: value for name, value in vars(self).items() if name != "_words"}
-
-  def __setstate__(self, state: dict[str, Any]) -> None:
-    vars(self).update(state)
-    self._words = self._views()
-
-  def _views(self) -> list[list[Tensor]]:
-    """Return the words of each plane, (matrices, row groups, blocks of the type, blocks in it, ROWS, 4) each."""
-    return [[plane[..., k, :, :] for k in range(plane.shape[4])] for plane in self.planes]
 
   def _side_by_side(self, t: Tensor) -> Tensor:
     """Put ROWS rows side by side: (numbers of all rows, ...) -> (matrices, row groups, n of a row, ROWS, ...)."""
@@ -129,7 +117,7 @@ class PackedMatrix:
     codes, below = None, 0
     for plane, bits in zip(self.planes, PLANES[self.kind.bits]):
       t = by_row(plane)
-      part = _fields(t, bits).lshift(below).reshape(t.shape[0], self.shape[-1] // self.kind.length, self.kind.length)
+      part = fields(t, bits, -2).lshift(below).reshape(t.shape[0], self.shape[-1] // self.kind.length, self.kind.length)
       codes, below = part if codes is None else codes.bitwise_or(part), below + bits
     assert codes is not None
     n, blocks = codes.shape[0], codes.shape[0] * codes.shape[1]
@@ -156,7 +144,7 @@ class PackedMatrix:
     def dot(g: int) -> Tensor:
       """Return the sums of group g of each block, (..., row groups, blocks of the type, blocks in it, ROWS)."""
       numbers = range(g * QUADS // len(sums), (g + 1) * QUADS // len(sums))
-      found = _total([self._code(k, choose).cast(dtypes.int32) * quads[k] for k in numbers]).sum(-1)
+      found = reduce(add, [self._code(k, choose).cast(dtypes.int32) * quads[k] for k in numbers]).sum(-1)
       return found - sums[g] if self.kind.offset else found
     def weighted(integers: list[Tensor], numbers: Tensor | None, t: Tensor) -> Tensor:
       """Return the sum of a block's integers, times numbers of their groups, times a float of the block."""
@@ -165,7 +153,7 @@ class PackedMatrix:
         n = choose(numbers)
         n = n.reshape(*n.shape[:-2], -1, *shape).cast(dtypes.float32)
         terms = [x * n[..., g, :] for g, x in enumerate(terms)]
-      return _total(terms) * choose(t).unsqueeze(-2).cast(dtypes.float32)
+      return reduce(add, terms) * choose(t).unsqueeze(-2).cast(dtypes.float32)
     value = weighted([dot(g) for g in range(len(sums))], self.factors, self.scale)
     if self.minimum is not None: value = value - weighted(sums, self.shifts, self.minimum)
     return (value * scale).sum((-3, -2)).flatten(-2)[..., :self.shape[-2]]
@@ -173,20 +161,10 @@ class PackedMatrix:
   def _code(self, quad: int, choose: Callable[[Tensor], Tensor]) -> Tensor:
     """Return the codes of a quad of each block: uint8, (..., blocks of the type, blocks in it, ROWS, 4)."""
     code, below = None, 0
-    for words, bits in zip(self._words, PLANES[self.kind.bits]):
+    for plane, bits in zip(self.planes, PLANES[self.kind.bits]):
       word, field = divmod(quad, 8 // bits)
-      t = choose(words[word])
+      t = choose(plane[..., word, :, :])
       if bits < 8: t = t.rshift(bits * field).bitwise_and((1 << bits) - 1)
       code, below = t if code is None else code.bitwise_or(t.lshift(below)), below + bits
     assert code is not None
     return code
-
-def _fields(t: Tensor, bits: int) -> Tensor:
-  """Return the codes in a plane: (..., words, 4) -> (..., quads, 4)."""
-  places = Tensor.arange(0, 8, bits, dtype=dtypes.uint8, device=t.device).unsqueeze(-1)
-  return t.unsqueeze(-2).rshift(places).bitwise_and((1 << bits) - 1).flatten(-3, -2)
-
-def _total(terms: list[Tensor]) -> Tensor:
-  total = terms[0]
-  for t in terms[1:]: total = total + t
-  return total

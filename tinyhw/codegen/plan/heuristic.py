@@ -58,7 +58,7 @@ def lanes_of(nest: Nest, capabilities: Capabilities) -> int:
   lanes."""
   values = [u.dtype for u in nest.store.toposort() if u.op in GroupOp.Elementwise or u.op in (Ops.LOAD, Ops.REDUCE)]
   sizes = [dtype.itemsize for dtype in values if dtype.itemsize <= 8 and not dtype.name.startswith("weak")]
-  widest = max(sizes + [access.node.src[0].dtype.itemsize for access in nest.accesses], default=1)
+  widest = max(sizes + [access.node.src[0].dtype.itemsize for access in nest.accesses])
   return capabilities.vector_bytes // widest
 
 def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tuple[Opt, ...]:

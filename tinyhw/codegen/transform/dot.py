@@ -18,7 +18,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
-from tinyhw.uop.words import bits_of_bytes
+from tinyhw.uop.symbolic.words import bits_of_bytes
 
 BYTES = (dtypes.uint8, dtypes.int8)
 MOST_PRODUCTS = 64    # of a sum; the largest quantized group has 8
@@ -38,14 +38,10 @@ def use_dots(sink: UOp, capabilities: Capabilities) -> UOp:
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
   sums = {u: dots for k, u in enumerate(nodes, fresh) if u.op is Ops.REDUCE and (dots := _dots(u, k)) is not None}
   if not sums: return sink
-  new: dict[UOp, UOp] = {}
-  for u in nodes:
-    src = tuple([new[s] for s in u.src])
-    new[u] = sums[u] if u in sums else u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
-  made = [u for u in new[sink].toposort() if u.op is Ops.PARAM]
-  if len({u.arg[0] for u in made}) < len(made): return sink   # another access needs bytes of a buffer
-  trace.hand_on(new)
-  return new[sink]
+  trace.hand_on(sums)
+  made = sink.substitute(sums)
+  params = [u for u in made.toposort() if u.op is Ops.PARAM]
+  return made if len({u.arg[0] for u in params}) == len(params) else sink   # another access needs bytes of a buffer
 
 def _dots(reduce: UOp, fresh: int) -> UOp | None:
   """Return a sum as DOT4s along the innermost of its ranges that has words of all factors. fresh: the number of the

@@ -275,8 +275,7 @@ class Fusion:
     """
     if gated.valid is not None or kernel.size < MIN_ROWS or self.evaluations(kernel, gated) > u.size: return False
     return frozenset(outer) < index_ranges(gated) and all(
-      bool(multiplied_bytes(r.src[0])) and r.src[0].size <= BLOCK_TERMS * r.size
-      for r in self.epilogue[u])
+      r.src[0].size <= BLOCK_TERMS * r.size and multiplied_bytes(r.src[0]) for r in self.epilogue[u])
 
   def _crowd(self, reductions: list[UOp]) -> bool:
     """Does one of several reductions need a kernel of its own?"""
@@ -322,22 +321,17 @@ def multiplied_bytes(u: UOp) -> list[UOp]:
   """Return the 8-bit factors of a sum of few products of two widened bytes each; nothing for other expressions."""
   found, left = [], [u]
   while left:
-    u = under(left.pop())
+    u = left.pop().base
     if u.op is Ops.ADD: left += u.src
     elif u.op is not Ops.MUL: return []
     else:
-      factors = [under(s) for s in u.src]
+      factors = [s.base for s in u.src]
       if any(s.op is not Ops.CAST or s.dtype.itemsize == 1 or not dtypes.is_int(s.dtype)
              or s.src[0].dtype not in (dtypes.int8, dtypes.uint8) for s in factors):
         return []
       found += [s.src[0] for s in factors]
     if len(found) + len(left) > BLOCK_TERMS // 2: return []
   return found
-
-def under(u: UOp) -> UOp:
-  """Return the node that movement operations look at."""
-  while u.op in GroupOp.Movement: u = u.src[0]
-  return u
 
 def prod_sizes(ranges: frozenset[UOp]) -> int:
   n = 1

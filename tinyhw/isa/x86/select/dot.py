@@ -14,7 +14,7 @@ from tinyhw.isa.x86.select.vector import Vectors
 from tinyhw.machine.ir.inst import Reg
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
-from tinyhw.uop.words import bits_of_bytes
+from tinyhw.uop.symbolic.words import bits_of_bytes
 
 def packed_dot(selector: Vectors, u: UOp) -> Reg:
   """Select a DOT4 of vectors."""

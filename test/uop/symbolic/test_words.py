@@ -10,7 +10,7 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate.execute import element_function
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.text import show
-from tinyhw.uop.words import bits_of_bytes
+from tinyhw.uop.symbolic.words import bits_of_bytes
 
 U32, I32 = dtypes.uint32, dtypes.int32
 X = UOp.param(0, U32, 1).index(0).load()
