@@ -1,5 +1,7 @@
 """The CLANG device: finding a compiler, what it refuses, and that a source is compiled once."""
+import math
 import os
+import random
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -139,6 +141,17 @@ def test_what_cpu_ran_in_a_test_is_compiled_with_one_run_for_clang(monkeypatch: 
   with on("CPU"): assert computed() == [621, 623, 625]
   started = commands(monkeypatch)
   with on("CLANG"): assert computed() == [621, 623, 625] and len(started) == 1
+
+def test_a_choice_between_vectors_by_a_loaded_number() -> None:
+  """gcc 12 took one lane of the chosen vector, for AVX-512 (program 617054 of test/campaigns/gathers.py)."""
+  rng = random.Random(1)
+  def numbers(*shape: int) -> Tensor:
+    return Tensor([float(rng.randint(-3, 3)) for _ in range(math.prod(shape))], device="CLANG").reshape(shape).realize()
+  images, weights, scale = numbers(1, 1, 5, 17), numbers(17, 4), numbers(1, 5, 4)
+  rows, columns = (Tensor([0], dtype=dtype, device="CLANG").realize() for dtype in ("int32", "int16"))
+  (found,) = ((images[rows, columns.flip(0)] @ weights) * scale).sum().gradient(images)
+  expected = (scale @ weights.T).reshape(images.shape)
+  assert found.tolist() == expected.tolist()
 
 def test_an_interrupt_while_a_folder_is_removed_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
   def interrupted(folder: str) -> None:
