@@ -135,7 +135,7 @@ def _others(u: UOp) -> Bounds | None:
   if op is Ops.ACC or dtypes.is_float(dtype): return None
   # slots are Any
   if op in (Ops.BROADCAST, Ops.GEP, Ops.EXCHANGE): return src[0]._bounds_  # type: ignore[no-any-return]
-  if op is Ops.VECTORIZE: return min(s._bounds_[0] for s in src), max(s._bounds_[1] for s in src)
+  if op in (Ops.VECTORIZE, Ops.SHUFFLE): return min(s._bounds_[0] for s in src), max(s._bounds_[1] for s in src)
   if op is Ops.WHERE: return min(src[1]._bounds_[0], src[2]._bounds_[0]), max(src[1]._bounds_[1], src[2]._bounds_[1])
   # slots are Any
   if op is Ops.CAST and not dtypes.is_float(src[0].dtype): return src[0]._bounds_  # type: ignore[no-any-return]

@@ -123,6 +123,7 @@ class Ops(NamedIntEnum):
   BROADCAST = auto()
   VECTORIZE = auto()
   GEP = auto()
+  SHUFFLE = auto()
   NOOP = auto()
 
   # older names

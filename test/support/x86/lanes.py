@@ -290,6 +290,14 @@ def insert_single(a: bytes, b: bytes, control: int) -> bytes:
 def insert_number(size: int, a: bytes, value: bytes | int, k: int) -> bytes:
   return insert(a, (value if isinstance(value, bytes) else value.to_bytes(8, "little"))[:size], k)
 
+def permute_doubles(a: bytes, b: bytes | int) -> bytes:
+  """Of b by the numbers in a; of each 32 bytes of a by a control byte."""
+  if isinstance(b, bytes): return picks(b, [k % (len(b) // 8) for k in unpack(a, "Q")], 8)
+  return b"".join(picks(a[k:k + 32], two_bits(b, 4), 8) for k in range(0, len(a), 32))
+
+def from_two_tables(size: int, a: bytes, order: bytes, b: bytes) -> bytes:
+  return picks(a + b, [k % (2 * len(a) // size) for k in unpack(order, {4: "I", 8: "Q"}[size])], size)
+
 def byte_shuffle(a: bytes, order: bytes) -> bytes: return bytes(0 if o > 127 else a[o & 15] for o in order)
 
 MOVED: dict[str, Callable[..., bytes]] = {
@@ -303,7 +311,15 @@ MOVED: dict[str, Callable[..., bytes]] = {
   "vpslldq": in_lanes(lambda a, n: a[:16 - min(n, 16)].rjust(16, b"\0")),
   "vpshufb": in_lanes(byte_shuffle),
   "vshufps": in_lanes(lambda a, b, c: picks(a, two_bits(c, 2), 4) + picks(b, two_bits(c >> 4, 2), 4)),
-  "vunpcklpd": in_lanes(lambda a, b: a[:8] + b[:8]), "vinsertps": insert_single,
+  "vshufpd": lambda a, b, c: b"".join(picks(x[k // 2 * 16:], [c >> k & 1], 8)
+                                      for k in range(len(a) // 8) for x in ((a, b)[k % 2],)),
+  "vunpcklpd": in_lanes(lambda a, b: a[:8] + b[:8]), "vunpckhpd": in_lanes(lambda a, b: a[8:] + b[8:]),
+  "vunpcklps": in_lanes(lambda a, b: a[:4] + b[:4] + a[4:8] + b[4:8]),
+  "vunpckhps": in_lanes(lambda a, b: a[8:12] + b[8:12] + a[12:] + b[12:]), "vinsertps": insert_single,
+  "vblendps": lambda a, b, c: b"".join(picks(b if c >> k & 1 else a, [k], 4) for k in range(len(a) // 4)),
+  "vblendpd": lambda a, b, c: b"".join(picks(b if c >> k & 1 else a, [k], 8) for k in range(len(a) // 8)),
+  "vpermps": lambda order, a: picks(a, [k % (len(a) // 4) for k in unpack(order, "I")], 4),
+  "vpermpd": permute_doubles,
   "vpmaddwd": lambda a,
   b: pack([x * y + z * w for x, y, z, w in zip(*[unpack(s, "h")[k::2] for k in (0, 1) for s in (a, b)])], "i"),
   "vpmaddubsw": products_of_bytes,
@@ -321,6 +337,10 @@ def moved(inst: MInst, end: int) -> Callable[[Any], None] | None:
   if name in MOVED and inst.row.isa.mask < 0 and not by_vector:
     f = MOVED[name]
     return lambda m: m.vector.__setitem__(out.index, f(*[g(m) for g in gets]).ljust(64, b"\0"))
+  if name in ("vpermt2ps", "vpermt2pd") and inst.row.isa.mask < 0:
+    tables = [source(inst, 0, end), *gets]
+    each = 4 if name.endswith("ps") else 8
+    return lambda m: m.vector.__setitem__(out.index, from_two_tables(each, *[g(m) for g in tables]).ljust(64, b"\0"))
   if name in BROADCASTS and inst.row.isa.mask < 0:
     size, width = BROADCASTS[name], out.cls.bits // 8
     as_bytes: Get = lambda x: x if isinstance(x, bytes) else x.to_bytes(8, "little")

@@ -19,8 +19,8 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 _ANY_WIDTH = frozenset({Ops.CONST, Ops.BROADCAST, Ops.VECTORIZE})
-# operations of all lanes of a wave together are never split
-_TOGETHER = frozenset({Ops.MMA, Ops.FRAGMENT, Ops.SHARED_OPERAND})
+# never split: operations of all lanes of a wave together, and shuffles, whose vectors are those of memory
+_TOGETHER = frozenset({Ops.MMA, Ops.FRAGMENT, Ops.SHARED_OPERAND, Ops.SHUFFLE})
 _WHOLE = frozenset({Ops.ACC, Ops.REDUCE, Ops.LOAD})  # for a lane's part of a matrix
 _MEMORY = frozenset({Ops.LOAD, Ops.GEP})  # where lanes are threads, vectors are only loaded, stored and taken apart
 _STRUCTURE = frozenset({Ops.GROUP, Ops.ACC, Ops.REDUCE, Ops.LOAD, Ops.GEP})  # limited only by the size of a register

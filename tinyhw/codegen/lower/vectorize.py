@@ -6,6 +6,7 @@ depended on one have a dtype with lanes.
 Memory is accessed as follows:
 - Where an index is `base + lane`: one vector load or store.
 - Where it does not depend on the lane: a scalar and BROADCAST.
+- Where lanes are few elements apart, or copies of the access are adjacent: vectors and SHUFFLEs (strided.py).
 - Else a gather if the target has them. Of stores: a scatter, where the index is linear.
 - Else one scalar load or store per lane, whose addresses share their base.
 
@@ -24,6 +25,7 @@ from __future__ import annotations
 from tinyhw import trace
 from tinyhw.codegen.kernel.affine import linear, make, number, total
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
+from tinyhw.codegen.lower.strided import LaneDistance, StridedLanes
 from tinyhw.codegen.transform.fold import fold_tree
 from tinyhw.codegen.transform.tiling import OF_ONE
 from tinyhw.dtype import dtypes
@@ -84,8 +86,8 @@ def steps(stride: int, lanes: int) -> UOp:
 
 class Vectorizer:
   """The state of the walk. `new[u]`: the new scalar or vector of u. `axis[u]`: the VECTOR range that u depends on."""
-  def __init__(self, capabilities: Capabilities):
-    self.capabilities = capabilities
+  def __init__(self, capabilities: Capabilities, strided: StridedLanes):
+    self.capabilities, self.strided = capabilities, strided
     self.new: dict[UOp, UOp] = {}
     self.axis: dict[UOp, UOp | None] = {}
     self._folded: dict[UOp, tuple[Ops, UOp]] = {}    # scalar -> the operation and the vector whose lanes it folds
@@ -214,6 +216,9 @@ class Vectorizer:
       return UOp(Ops.LOAD, u.dtype.vec(n), (UOp(Ops.INDEX, place.dtype, (buffer, split[0])), *rest))
     if split is not None and split[1] == 0 and all(s.dtype.count == 1 for s in rest):
       return UOp(Ops.LOAD, u.dtype, (UOp(Ops.INDEX, place.dtype, (buffer, split[0])), *rest))
+    if split is not None:
+      shuffled = self.strided.load(u, LaneDistance(buffer, *split, n))
+      if shuffled is not None: return shuffled
     if self.capabilities.gathers and place.dtype.itemsize in GATHERED_BYTES:
       index = UOp(Ops.INDEX, place.dtype, (buffer, widen(self.vector_index(i), n)))
       return UOp(Ops.LOAD, u.dtype.vec(n), (index, *[widen(s, n) for s in rest]))
@@ -236,6 +241,9 @@ class Vectorizer:
     if split is not None and split[1] == 1 and (not masked or self.maskable(place)):
       index = UOp(Ops.INDEX, place.dtype, (buffer, split[0]))
       return UOp(Ops.STORE, dtypes.void, (index, widen(value, n), *gates, *ranges))
+    if split is not None:
+      shuffled = self.strided.store(u, widen(value, n), LaneDistance(buffer, *split, n), ranges)
+      if shuffled is not None: return shuffled
     if split is not None and split[1] != 0 and not masked and self.scattered(place, value):
       index = UOp(Ops.INDEX, place.dtype, (buffer, self.vector_index(i)))
       return UOp(Ops.STORE, dtypes.void, (index, value, *gates, *ranges))
@@ -275,7 +283,7 @@ def vectorize(sink: UOp, capabilities: Capabilities) -> UOp:
   for r in vectors:
     if r.src[0].op is not Ops.CONST:
       raise CompileError(f"range {r.arg[0]} is VECTOR and its end is not a constant; only a constant can be lanes")
-  lanes = Vectorizer(capabilities)
+  lanes = Vectorizer(capabilities, StridedLanes(order, capabilities))
   inherit = trace.inherit if trace.follows() else None
   for u in order:
     lanes.visit(u)

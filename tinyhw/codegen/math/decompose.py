@@ -29,7 +29,7 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 Value = UOp | int | float | bool
-_MOVES = frozenset({Ops.BROADCAST, Ops.VECTORIZE, Ops.GEP, Ops.GROUP, Ops.EXCHANGE})
+_MOVES = frozenset({Ops.BROADCAST, Ops.VECTORIZE, Ops.GEP, Ops.SHUFFLE, Ops.GROUP, Ops.EXCHANGE})
 _SIGNED = {dtypes.uint8: dtypes.int8, dtypes.uint16: dtypes.int16, dtypes.uint32: dtypes.int32,
            dtypes.uint64: dtypes.int64}
 UNSIGNED = {signed: unsigned for unsigned, signed in _SIGNED.items()}

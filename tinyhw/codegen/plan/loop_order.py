@@ -21,6 +21,7 @@ from tinyhw.uop.ops import UOp
 # Of a byte from the first, second and third cache, and from memory. One core of a Cascade Lake reads 238, 106, 24 and
 # 12 GB/s from them.
 LEVEL_COSTS = (0.1, 0.25, 1.0, 2.0)
+BEYOND_FIRST = (0.0, *LEVEL_COSTS[1:])   # where the instructions that load count otherwise
 CACHE_SHARE = 0.75         # of a cache, that one operand finds
 MOST_LOOPS = 4             # more are not permuted
 
@@ -35,15 +36,25 @@ def ordered(loops: Sequence[UOp], steps: Mapping[UOp, int], reads: Sequence[Stri
   best = min(itertools.permutations(permuted), key=lambda order: cost(order, steps, reads, caches))
   return [*best, *[r for r in loops if r not in permuted]]
 
+def least_cost(loops: Sequence[UOp], outside: frozenset[UOp], steps: Mapping[UOp, int],
+               reads: Sequence[StridedAccess], caches: Sequence[int]) -> float:
+  """Return the cost, beyond the first cache, of the best order in which the loops of `outside` are around all others.
+  """
+  if not caches or not reads or not loops: return 0.0
+  first, rest = [r for r in loops if r in outside], [r for r in loops if r not in outside]
+  if len(loops) > MOST_LOOPS: return cost(first + rest, steps, reads, caches, BEYOND_FIRST)
+  return min(cost((*a, *b), steps, reads, caches, BEYOND_FIRST) for a in itertools.permutations(first)
+             for b in itertools.permutations(rest))
+
 def cost(order: Sequence[UOp], steps: Mapping[UOp, int], reads: Sequence[StridedAccess],
-         caches: Sequence[int]) -> float:
+         caches: Sequence[int], costs: Sequence[float] = LEVEL_COSTS) -> float:
   """Return the cost of what is read again, in bytes from the third cache."""
   total, runs = 0.0, 1
   for k, r in enumerate(order):
     for access in reads:
       if access.depends(r): continue
       again = bytes_inside(access, frozenset(order[:k + 1]), steps)
-      total += runs * (steps[r] - 1) * again * level_cost(again, caches)
+      total += runs * (steps[r] - 1) * again * level_cost(again, caches, costs)
     runs *= steps[r]
   return total
 
@@ -54,11 +65,11 @@ def bytes_inside(access: StridedAccess, outside: frozenset[UOp], steps: Mapping[
     n *= -(-max(size_of(r), 1) // steps[r]) if r in outside else max(size_of(r), 1)
   return n
 
-def level_cost(size: int, caches: Sequence[int]) -> float:
+def level_cost(size: int, caches: Sequence[int], costs: Sequence[float] = LEVEL_COSTS) -> float:
   """Return the cost of a byte of this many that are read in turn."""
-  for held, each in zip(caches, LEVEL_COSTS):
+  for held, each in zip(caches, costs):
     if size <= held * CACHE_SHARE: return each
-  return LEVEL_COSTS[-1]
+  return costs[-1]
 
 def steps_by_range(loops: Sequence[UOp], factors: Mapping[UOp, int]) -> dict[UOp, int]:
   """Return the iterations of loops over tiles. factors: the elements of a tile along each loop."""

@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING
 
 from tinyhw.codegen.kernel.access import access_of
 from tinyhw.codegen.kernel.grid import ranges_of
-from tinyhw.codegen.transform.tiling import LEAST_LANES, Opt, OptOps, cuts_of, is_reduce, size_of, width_along
+from tinyhw.codegen.lower.strided import MOST_STRIDE
+from tinyhw.codegen.plan.loop_order import least_cost, steps_by_range
+from tinyhw.codegen.transform.tiling import (
+  LEAST_LANES, Opt, OptOps, cuts_of, PANEL_COPIES, is_reduce, is_unrolled_in_panels, size_of, width_along)
 from tinyhw.codegen.transform.window import LoopPair, Window, values_from, window_of
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 TILE_FACTORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16)
 STRIDED_COST = 1.5         # of one lane of a strided load, in loads
+PICK_COST = 1.5            # of a vector that lanes are picked from, in loads; lanes n elements apart are in n of these
+TRANSPOSE_COST = 0.75      # of one lane of a vector that is made by transposing pieces of rows, in loads
 # addresses that differ by a multiple of it compete for the same sets of the first-level cache; a set has cache bytes /
 # PAGE_BYTES lines
 PAGE_BYTES = 4096
@@ -57,7 +62,8 @@ FAR_SHARED_COST = 2.5      # of such an element that all lanes share, in loads
 FAR_TOTAL_BYTES = 1 << 15  # if they leave the first-level cache
 COPY_COST = 3.0            # of copying a vector of adjacent elements, in loads; a gate costs extra
 SET_CONFLICT = 4.0         # factor for copying strided elements whose addresses differ by multiples of a page
-STORE_LANE_COST = 2.0      # of storing a single lane, in loads
+STORE_LANE_COST = 3.0      # of storing a single lane, in loads
+CACHE_CYCLES = 0.125       # for a byte from the third cache
 FOLD_COST = 2.0            # of adding half of a register's lanes to the others, after the loop, in loads
 STORE_STREAM_COST = 20.0   # of storing to one more page, in loads; addresses that are less than a page apart share it
 # of a tile that is larger than its range, whose vectors overlap: an equal tile without overlap is preferred
@@ -142,8 +148,14 @@ class ReductionLoad:
     """Return the cost of a copy that is read in place, in loads."""
     gate = GATE_COST if self.gated else 0.0
     if vector not in self.ranges: return 1.0 + self.far * (FAR_SHARED_COST - 1.0) + gate
-    if self.access.strides.get(vector) != 1: return (STRIDED_COST + gate) * self.lanes
+    if self.access.strides.get(vector) != 1: return self._strided(vector) + gate * self.lanes
     return self._crossing(vector) + (0.0 if is_reduce(vector) else self.far * (FAR_COST - 1.0)) + gate
+
+  def _strided(self, vector: UOp) -> float:
+    """Return the cost of a vector whose lanes are not adjacent, in loads."""
+    stride = abs(self.access.strides.get(vector, 0))
+    picks = not self.gated and vector not in self.access.opaque and self.itemsize in self.capabilities.shuffled_bytes
+    return PICK_COST * max(stride, 2) if picks and 0 < stride <= MOST_STRIDE else STRIDED_COST * self.lanes
 
   def _crossing(self, vector: UOp) -> float:
     """Return the loads of a vector of adjacent elements. Unless it is aligned, it often crosses two lines."""
@@ -154,9 +166,16 @@ class ReductionLoad:
     stride = self.access.strides.get(vector, 0)
     gate = GATE_COST if self.gated else 0.0
     conflict = SET_CONFLICT if stride * self.itemsize % PAGE_BYTES == 0 else 1.0
-    copying = COPY_COST + gate if stride == 1 else (STRIDED_COST + gate) * self.lanes * conflict
+    if stride == 1: copying = COPY_COST + gate
+    elif self._is_transposed(vector): copying = self.lanes * TRANSPOSE_COST
+    else: copying = (STRIDED_COST + gate) * self.lanes * conflict
     reuse = math.prod(max(size_of(r), 1) for r in self.free)
     return ReadPlan(PANEL_COST + self.work, copying / reuse, tuple(self.free), Opt(OptOps.STAGE, self.slot or 0))
+
+  def _is_transposed(self, vector: UOp) -> bool:
+    """Is a panel filled by transposing pieces of rows? They lie along a loop of the reduction."""
+    return not self.gated and self.itemsize in self.capabilities.shuffled_bytes and any(
+      self.access.strides.get(r) == 1 and is_unrolled_in_panels(r) for r in self.reduce_ranges)
 
   def _window(self, w: Window, vector: UOp) -> ReadPlan | None:
     """Return the plan through a window; None where lanes would run along a loop outside of the window."""
@@ -272,12 +291,41 @@ class CostModel:
     latency = ADD_LATENCY / (8 // accumulators) if accumulators < 8 else 0.0
     loop = self.loop_cost(t, accumulators)
     if (max(arithmetic / 2, latency) + loop) * share >= limit: return None
-    issue = sum(operand.cheapest(mine, t.repetitions)[0] for operand, mine in zip(self.loads, plans))
-    if not is_reduce(t.vector) and any(a.stride(t.vector) != 1 for a in self.stores):
-      issue += STORE_LANE_COST * self.lanes * repetitions / self.terms
+    chosen = [operand.cheapest(mine, t.repetitions) for operand, mine in zip(self.loads, plans)]
+    issue = sum(cost for cost, _ in chosen)
+    if not is_reduce(t.vector): issue += self.store_cost(t) * repetitions / self.terms
     issue += STORE_STREAM_COST * self.streams(t) / self.terms
     if is_reduce(t.vector): issue += FOLD_COST * accumulators * self.lanes / self.terms * math.log2(self.lanes)
-    return (max(issue / 2, arithmetic / 2, latency, (issue + arithmetic) / 4) + HIDDEN * issue + loop) * share
+    core = (max(issue / 2, arithmetic / 2, latency, (issue + arithmetic) / 4) + HIDDEN * issue + loop) * share
+    if core >= limit: return None
+    memory = self.traffic(t, [plan for _, plan in chosen])
+    return max(core, memory) + HIDDEN * memory
+
+  def store_cost(self, t: RegisterTile) -> float:
+    """Return the cost of storing a vector of results whose lanes are not adjacent, in loads."""
+    worst = 0.0
+    for a in self.stores:
+      stride, size = a.stride(t.vector), a.node.src[0].dtype.itemsize
+      if stride == 1: continue
+      lane = STORE_LANE_COST * (SET_CONFLICT if stride and stride * size % PAGE_BYTES == 0 else 1.0)
+      pieces = size in self.capabilities.shuffled_bytes and any(
+        n % PANEL_COPIES == 0 and a.stride(r) == 1 for r, n in t.repetitions.items())
+      worst = max(worst, self.lanes * (lane / PANEL_COPIES if pieces else lane))
+    return worst
+
+  def traffic(self, t: RegisterTile, plans: list[ReadPlan]) -> float:
+    """Return the cycles per element and reduction step in which the caches deliver what is read again.
+
+    An operand with a panel is read once, since the loops that it does not depend on are inside of the others.
+    """
+    elements = {r: t.repetitions.get(r, 1) * (self.lanes if r is t.vector else 1) for r in self.nest.ranges}
+    steps = steps_by_range(self.nest.ranges, elements)
+    loops = [r for r in self.nest.ranges if steps[r] > 1]
+    reads = [o.access for o, plan in zip(self.loads, plans) if plan.opt is None]
+    panels = [o for o, plan in zip(self.loads, plans) if plan.opt is not None and plan.window is None]
+    outside = frozenset(r for o in panels[:1] for r in o.ranges)
+    again = least_cost(loops, outside, steps, reads, self.capabilities.cache_bytes)
+    return again * CACHE_CYCLES / (math.prod(max(size_of(r), 1) for r in self.nest.ranges) * self.terms)
 
   def streams(self, t: RegisterTile) -> float:
     """Return the number of pages that a tile is stored to, besides the first."""

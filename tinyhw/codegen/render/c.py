@@ -301,6 +301,9 @@ class _C:
   def vectorize(self, u: UOp) -> None: self.define(u, self.gather_lanes(u, [self.names[s] for s in u.src]))
   def get_lanes(self, u: UOp) -> None:
     self.define(u, self.gather_lanes(u, [self.lane(u.src[0], u.arg + k) for k in range(u.dtype.count)]))
+  def shuffle(self, u: UOp) -> None:
+    n = u.src[0].dtype.count
+    self.define(u, self.gather_lanes(u, [self.lane(u.src[k // n], k % n) for k in u.arg]))
   def nothing(self, u: UOp) -> None: pass
 
 _RULES: dict[Ops, Callable[[_C, UOp], None]] = {
@@ -309,6 +312,7 @@ _RULES: dict[Ops, Callable[[_C, UOp], None]] = {
   Ops.IF: _C.condition, Ops.ENDIF: _C.end, Ops.INDEX: _C.index, Ops.LOAD: _C.load, Ops.STORE: _C.store,
   Ops.ACC: _C.accumulator,
   Ops.ASSIGN_ACC: _C.assign, Ops.BROADCAST: _C.broadcast, Ops.VECTORIZE: _C.vectorize, Ops.GEP: _C.get_lanes,
+  Ops.SHUFFLE: _C.shuffle,
   Ops.SINK: _C.nothing,
   Ops.NOOP: _C.nothing, Ops.GROUP: _C.nothing,
 }

@@ -87,6 +87,7 @@ class _Pseudo:
       text = x[0] if u.src[0].op is Ops.CONST else f"{type_name(u.dtype)}({strip_parens(x[0])})"
     elif u.op is Ops.VECTORIZE: text = f"[{', '.join(map(strip_parens, x))}]"
     elif u.op is Ops.GEP: text = f"{x[0]}.{u.arg}" if u.dtype.count == 1 else f"{x[0]}[{u.arg}:{u.arg + u.dtype.count}]"
+    elif u.op is Ops.SHUFFLE: text = f"lanes{u.arg} of {', '.join(map(strip_parens, x))}"
     else: text = f"{u.op.name.lower()}({', '.join(map(strip_parens, x))}{f', {u.arg}' if u.arg is not None else ''})"
     changing = any(s.op is Ops.ACC for s in u.src)
     self.value(u, text, keep=changing and u.op not in GroupOp.Elementwise)

@@ -165,6 +165,9 @@ class _Python:
 
   def broadcast(self, u: UOp) -> None: self.alias(u, self.lanes[u.src[0]] * u.dtype.count)
   def vectorize(self, u: UOp) -> None: self.alias(u, [self.lanes[s][0] for s in u.src])
+  def shuffle(self, u: UOp) -> None:
+    lanes = [x for s in u.src for x in self.lanes[s]]
+    self.alias(u, [lanes[k] for k in u.arg])
   def lane(self, u: UOp) -> None: self.alias(u, self.lanes[u.src[0]][u.arg:u.arg + u.dtype.count])
   def nothing(self, u: UOp) -> None: pass
 
@@ -174,7 +177,7 @@ _RULES: dict[Ops, Callable[[_Python, UOp], None]] = {
   Ops.END: _Python.end, Ops.IF: _Python.condition, Ops.ENDIF: _Python.end, Ops.INDEX: _Python.index,
   Ops.LOAD: _Python.load, Ops.STORE: _Python.store,
   Ops.ACC: _Python.accumulator, Ops.ASSIGN_ACC: _Python.assign, Ops.BROADCAST: _Python.broadcast,
-  Ops.VECTORIZE: _Python.vectorize,
+  Ops.VECTORIZE: _Python.vectorize, Ops.SHUFFLE: _Python.shuffle,
   Ops.GEP: _Python.lane, Ops.SINK: _Python.nothing, Ops.NOOP: _Python.nothing, Ops.GROUP: _Python.nothing,
 }
 

@@ -32,7 +32,7 @@ def capabilities(arch: str) -> Capabilities:
   if arch == "python": return Capabilities(vector_bytes=0, vector_registers=16, operations=EVERYTHING)
   return Capabilities(vector_bytes=32, vector_registers=16, operations=IN_C, vector_operations=IN_C, threads=2,
                       local_bytes=256 * 1024,
-                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20))
+                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), shuffled_bytes=(4, 8))
 
 def compile(program: Program, arch: str) -> Code:
   """Return the program as source."""

@@ -33,6 +33,7 @@ range, they are done by all lanes, and then by each lane alone.
 from __future__ import annotations
 
 from tinyhw import trace
+from tinyhw.codegen.kernel.access import access_of
 from tinyhw.codegen.kernel.affine import make, number
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
 from tinyhw.codegen.transform.stage import next_array
@@ -278,6 +279,32 @@ def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
 
 # ***** staging *****
 
+PANEL_COPIES = 4           # adjacent elements of a row that are copied together to a panel with lanes across rows
+
+def is_unrolled_in_panels(r: UOp) -> bool:
+  """Can the loop that copies a row be unrolled for PANEL_COPIES elements?"""
+  return size_of(r) >= PANEL_COPIES and size_of(r) % PANEL_COPIES == 0
+
+def copying_ranges(load: UOp, own: list[UOp], fresh: int) -> tuple[dict[UOp, UOp], list[UOp]]:
+  """Return the index of each range of a load in the loops that copy it, and these loops, numbered from `fresh`.
+
+  Where lanes go across rows, adjacent elements of a row are copied together. So rows are transposed in registers.
+  """
+  access = access_of(load)
+  across = any(r.arg[1] is AxisType.VECTOR and access.stride(r) not in (0, 1) for r in load.ranges)
+  index: dict[UOp, UOp] = {}
+  loops: list[UOp] = []
+  for r in own:
+    if across and access.stride(r) == 1 and is_unrolled_in_panels(r):
+      outer = UOp(Ops.RANGE, r.dtype, (number(size_of(r) // PANEL_COPIES),), (fresh + len(loops), AxisType.STAGE))
+      inner = UOp(Ops.RANGE, r.dtype, (number(PANEL_COPIES),), (fresh + len(loops) + 1, AxisType.UPCAST))
+      index[r] = make(Ops.ADD, r.dtype, (make(Ops.MUL, r.dtype, (outer, number(PANEL_COPIES))), inner))
+      loops += outer, inner
+    else:
+      index[r] = UOp(Ops.RANGE, r.dtype, r.src, (fresh + len(loops), AxisType.STAGE))
+      loops.append(index[r])
+  return index, loops
+
 def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
   """Stage loads of these buffers under a REDUCE.
 
@@ -296,9 +323,9 @@ def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
         continue
       own = [r for r in loops if r in load.ranges]
       if not own: continue   # it is read while a window is filled
-      copies = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.STAGE)) for k, r in enumerate(own)}
-      fresh += len(own)
-      stage = UOp(Ops.STAGE, load.dtype, (load.substitute(dict(copies)), *copies.values()), (first + len(changes),))
+      index, copying = copying_ranges(load, own, fresh)
+      fresh += len(copying)
+      stage = UOp(Ops.STAGE, load.dtype, (substitute(load, index), *copying), (first + len(changes),))
       position = number(0)
       for r in own: position = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (position, r.src[0])), r))
       changes[load] = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (stage, position)),))

@@ -40,6 +40,7 @@ class Capabilities:
   - local_bytes: budget of STAGE: half of L2 on a CPU, LDS or shared memory on a GPU.
   - cache_bytes: L1, L2, L3 as one worker sees them.
   - masked_bytes: sizes of elements that a vector gate of a LOAD or STORE may have.
+  - shuffled_bytes: sizes of elements that a SHUFFLE may move between vectors.
   - gathers: the INDEX of a LOAD may be a vector.
   - scatters: the INDEX of a STORE may be a vector.
   - aligned: if lanes are threads, memory is only accessed at multiples of the access. Buffers begin at multiples of
@@ -78,6 +79,7 @@ class Capabilities:
   local_bytes: int = 0
   cache_bytes: tuple[int, ...] = ()
   masked_bytes: tuple[int, ...] = ()
+  shuffled_bytes: tuple[int, ...] = ()
   gathers: bool = False
   scatters: bool = False
   matrix: tuple[Matrix, ...] = ()

@@ -118,12 +118,17 @@ def value_function(u: UOp) -> Function:
   if op is Ops.GEP:
     lane = u.arg
     return (lambda x: x[lane]) if n == 1 else lambda x: x[lane:lane + n]
+  if op is Ops.SHUFFLE: return _shuffle(u.arg)
   if op is Ops.MMA: return matrix_product(u)
   if op is Ops.ASYNC_COPY: return _async_copy(u.arg)
   if op is Ops.TENSOR_BOX: return lambda memory, *first: (memory, first)
   if op is Ops.SHARED_OPERAND: return lambda place: place
   if op in (Ops.SINK, Ops.GROUP, Ops.NOOP, Ops.SIGNALS, Ops.COMMIT, Ops.WAIT): return lambda *sources: None
   raise VerifyError(f"{op.name} cannot be executed: {u!r}")
+
+def _shuffle(lanes: tuple[int, ...]) -> Function:
+  pick = itemgetter(*lanes)
+  return lambda *sources: pick(sources[0] + sources[1] if len(sources) > 1 else sources[0])
 
 def _bitcast_lanes(source: DType, target: DType) -> Function:
   size = target.scalar().itemsize

@@ -331,7 +331,13 @@ def _lane(u: UOp) -> str | None:
   fine = fine and (n == 1 or u.arg % n == 0 and n & n - 1 == 0 and not dtypes.is_bool(u.dtype))
   return None if fine else f"lane {u.arg!r} of {[s.dtype for s in u.src]} to {u.dtype}"
 
-_LANES: dict[Ops, Check] = {Ops.BROADCAST: _broadcast, Ops.VECTORIZE: _vectorize, Ops.GEP: _lane}
+def _shuffle(u: UOp) -> str | None:
+  fine = (len(u.src) in (1, 2) and u.src[0].dtype is u.src[-1].dtype and u.src[0].dtype.scalar() is u.dtype.scalar()
+          and isinstance(u.arg, tuple) and len(u.arg) == u.dtype.count > 1 and not dtypes.is_bool(u.dtype)
+          and all(isinstance(k, int) and 0 <= k < len(u.src) * u.src[0].dtype.count for k in u.arg))
+  return None if fine else f"lanes {u.arg!r} of {[s.dtype for s in u.src]} to {u.dtype}"
+
+_LANES: dict[Ops, Check] = {Ops.BROADCAST: _broadcast, Ops.VECTORIZE: _vectorize, Ops.GEP: _lane, Ops.SHUFFLE: _shuffle}
 
 KERNEL: dict[Ops, Check] = {
   **_ELEMENTWISE, **_LANES, Ops.CONST: _const, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.PARAM: _slot,

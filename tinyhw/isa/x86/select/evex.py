@@ -47,7 +47,7 @@ def joined_masks(u: UOp) -> list[UOp] | None:
 class EvexMasks(Level):
   """The methods of Selector for AVX-512."""
   rows = LevelTable(NAMES)
-  spreads = has_ternary = True
+  spreads = has_ternary = has_two_tables = True
   packed_casts = {**PACKED_CASTS, **CASTS_OF_64_BITS}
 
   # ***** masks *****

@@ -114,4 +114,5 @@ class Part:
   def vector_constant(self, dtype: DType, value: Any) -> Reg: raise NotImplementedError
   def vector_of_constants(self, data: bytes) -> Reg: raise NotImplementedError
   def read_constant(self, key: str, cls: RegClass, data: bytes) -> Reg: raise NotImplementedError
+  def chunk(self, dtype: DType, value: Reg, k: int) -> Reg: raise NotImplementedError
   def load_vector(self, dtype: DType, address: Address) -> Reg: raise NotImplementedError

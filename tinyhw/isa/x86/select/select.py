@@ -402,7 +402,7 @@ _FENCES = frozenset({Ops.STORE, Ops.RANGE, Ops.END, Ops.IF, Ops.ENDIF, Ops.BARRI
 _DEFINES = frozenset({Ops.PARAM, Ops.DEFINE_VAR, Ops.DEFINE_LOCAL})
 _CONTROL = frozenset({Ops.IF, Ops.ENDIF, Ops.RANGE, Ops.END})
 _LAZY = frozenset({Ops.CONST, Ops.INDEX, Ops.BARRIER, Ops.NOOP, Ops.SINK})
-_SWALLOWERS = GroupOp.ALU | {Ops.BROADCAST}
+_SWALLOWERS = GroupOp.ALU | {Ops.BROADCAST, Ops.SHUFFLE}
 _SPREADERS = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.MULACC, Ops.AND, Ops.OR, Ops.XOR})
 
 class LaneSelector(LaneMasks, Selector):

@@ -275,11 +275,15 @@ def _dot(selector: Vectors, u: UOp) -> Reg:
   from tinyhw.isa.x86.select.dot import packed_dot  # 0.3 ms to load, for products of bytes only
   return packed_dot(selector, u)
 
+def _shuffle(selector: Vectors, u: UOp) -> Reg:
+  from tinyhw.isa.x86.select.shuffle import shuffled  # 0.3 ms to load, for strided vectors only
+  return shuffled(selector, u)
+
 MASK_LOGIC = {Ops.AND: Ops.AND, Ops.MUL: Ops.AND, Ops.OR: Ops.OR, Ops.ADD: Ops.OR, Ops.MAX: Ops.OR, Ops.XOR: Ops.XOR,
               Ops.CMPNE: Ops.XOR,
               Ops.CMPEQ: Ops.XOR}
 LANE_RULES: dict[Ops, SelectionRule] = {Ops.BROADCAST: Vectors.broadcast, Ops.VECTORIZE: Vectors.vectorize,
-                               Ops.GEP: Vectors.lane}
+                                        Ops.GEP: Vectors.lane, Ops.SHUFFLE: _shuffle}
 FLOAT_RULES: dict[Ops, SelectionRule] = {
   **dict.fromkeys(FLOAT_BINARY, Vectors.packed_float), Ops.MULACC: rule_of("packed_fma"),
   Ops.WHERE: rule_of("vector_where"),

@@ -1,0 +1,183 @@
+"""Load and store vectors whose lanes are not adjacent in memory, by accesses of adjacent elements and SHUFFLEs.
+
+There are three cases, by the distance of two lanes in elements:
+
+    1 backwards, or up to MOST_STRIDE   the memory from the first lane to the last is loaded, and each lane picked
+    more, and copies of the access at   a block: 4 copies (2 of 8 bytes) have a piece of 16 bytes in each lane. Pieces
+    adjacent elements                   are transposed to vectors, or vectors to pieces
+    2, of stores, and a second copy     the lanes of both are interleaved
+
+The second case is a transpose: the lanes go across the rows of memory, and the loop along a row is unrolled. No access
+touches an element outside of those between the first and the last of the plain form. Accesses with a gate keep the
+plain form.
+"""
+from __future__ import annotations
+from collections.abc import Iterable, Iterator, Sequence
+
+from tinyhw.codegen.kernel.affine import linear, make, number
+from tinyhw.codegen.kernel.grid import ranges_of, values_of
+from tinyhw.dtype import DType, dtypes
+from tinyhw.machine.ir.target import Capabilities
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
+
+PIECE_BYTES = 16
+MOST_STRIDE = 4     # elements between lanes of a load whose memory is loaded as a whole
+
+class AdjacentCopies(NamedTuple):
+  """Copies of an access at adjacent elements, in order."""
+  accesses: tuple[UOp, ...]
+
+class LaneDistance(NamedTuple):
+  """The address of an access: a buffer, the index of lane 0, elements between two lanes, and the number of lanes."""
+  buffer: UOp
+  base: UOp
+  stride: int
+  lanes: int
+
+  def place(self, offset: int) -> UOp:
+    return UOp(Ops.INDEX, self.buffer.dtype, (self.buffer, make(Ops.ADD, dtypes.weakint, (self.base, number(offset)))))
+
+class StridedLanes:
+  """Makes the accesses of a kernel in which these nodes are."""
+  def __init__(self, order: Iterable[UOp], capabilities: Capabilities):
+    self.capabilities = capabilities
+    self.blocks = blocks_of(order, capabilities) if capabilities.shuffled_bytes else {}
+    self.loaded: dict[AdjacentCopies, list[UOp]] = {}
+    self.values: dict[UOp, UOp] = {}    # of stores, until their block is complete
+
+  def load(self, u: UOp, at: LaneDistance) -> UOp | None:
+    """Return the vector of a LOAD; None if it is in none of the cases."""
+    if not is_plain(u) or not are_shuffled(u.dtype, at.lanes, self.capabilities): return None
+    if at.stride == -1 or 2 <= abs(at.stride) <= MOST_STRIDE: return picked(u, at)
+    block = self.blocks.get(u)
+    if block is None: return None
+    position = block.accesses.index(u)
+    if block not in self.loaded:
+      self.loaded[block] = transposed(loaded_rows(u, at, position, len(block.accesses)))
+    return self.loaded[block][position]
+
+  def store(self, u: UOp, value: UOp, at: LaneDistance, ranges: Sequence[UOp]) -> UOp | None:
+    """Return the stores of a block if this is its last STORE, else an empty GROUP; None if there is no block."""
+    block = self.blocks.get(u)
+    if block is None: return None
+    self.values[u] = value
+    if any(v not in self.values for v in block.accesses): return UOp(Ops.GROUP, dtypes.void, ())
+    values, first = [self.values[v] for v in block.accesses], -block.accesses.index(u)
+    each = len(values)
+    if at.stride == 2 and each == 2:
+      pieces = interleaved(*values)
+      offsets = [0, at.lanes]
+    else:
+      rows = transposed(values)
+      pieces = [UOp(Ops.GEP, value.dtype.scalar().vec(each), (rows[lane % each],), lane // each * each)
+                if at.lanes > each else rows[lane] for lane in range(at.lanes)]
+      offsets = [at.stride * lane for lane in range(at.lanes)]
+    return UOp(Ops.GROUP, dtypes.void, tuple([UOp(Ops.STORE, dtypes.void, (at.place(first + offset), piece, *ranges))
+                                              for offset, piece in zip(offsets, pieces)]))
+
+# ***** blocks *****
+
+def is_plain(u: UOp) -> bool:
+  """Has an access no gate?"""
+  return len(u.src) == 1 if u.op is Ops.LOAD else len(values_of(u)) == 2
+
+def are_shuffled(dtype: DType, lanes: int, capabilities: Capabilities) -> bool:
+  """Does the target shuffle vectors of so many lanes? They fill a register of it, or a half or a quarter of one."""
+  return dtype.itemsize in capabilities.shuffled_bytes and lanes & lanes - 1 == 0 and (
+    PIECE_BYTES <= dtype.itemsize * lanes <= capabilities.vector_bytes)
+
+def blocks_of(order: Iterable[UOp], capabilities: Capabilities) -> dict[UOp, AdjacentCopies]:
+  """Return the block of each LOAD and STORE that is in one."""
+  groups: dict[tuple[object, ...], dict[int, list[UOp]]] = {}
+  for u in order:
+    if u.op not in (Ops.LOAD, Ops.STORE) or not is_plain(u): continue
+    terms, constant = linear(u.src[0].src[1])
+    vectors = [r for t in terms for r in t.ranges if r.arg[1] is AxisType.VECTOR]
+    if len(vectors) != 1 or abs(terms.get(vectors[0], 0)) < 2: continue
+    if not are_shuffled(u.src[0].dtype, vectors[0].src[0].arg, capabilities): continue
+    closed = ranges_of(u) if u.op is Ops.STORE else ()
+    if u.op is Ops.STORE and vectors[0] not in closed: continue
+    key = (u.op, u.src[0].src[0], vectors[0], terms[vectors[0]], frozenset(terms.items()), closed)
+    groups.setdefault(key, {}).setdefault(constant, []).append(u)
+  found: dict[UOp, AdjacentCopies] = {}
+  for (op, buffer, _, stride, *_), members in groups.items():
+    assert isinstance(buffer, UOp) and isinstance(stride, int)
+    each = PIECE_BYTES // buffer.dtype.itemsize
+    if any(len(same) > 1 for same in members.values()): continue
+    if op is Ops.STORE and stride == 2: each = 2
+    if abs(stride) < each: continue
+    for run in adjacent(sorted(members)):
+      starts = [*range(0, len(run) - each + 1, each)]
+      if op is Ops.LOAD and len(run) > each and len(run) % each: starts.append(len(run) - each)  # it overlaps
+      for start in starts:
+        block = AdjacentCopies(tuple([members[c][0] for c in run[start:start + each]]))
+        for u in block.accesses: found.setdefault(u, block)
+  return found
+
+def adjacent(numbers: list[int]) -> Iterator[list[int]]:
+  """Yield runs of numbers that follow one another. numbers: in order."""
+  start = 0
+  for k in range(1, len(numbers) + 1):
+    if k == len(numbers) or numbers[k] != numbers[k - 1] + 1:
+      yield numbers[start:k]
+      start = k
+
+# ***** vectors *****
+
+def shuffle(lanes: Sequence[int], *vectors: UOp) -> UOp:
+  return UOp(Ops.SHUFFLE, vectors[0].dtype.scalar().vec(len(lanes)), vectors, tuple(lanes))
+
+def loaded(u: UOp, at: LaneDistance, offset: int, lanes: int) -> UOp:
+  return UOp(Ops.LOAD, u.dtype.vec(lanes), (at.place(offset),))
+
+def picked(u: UOp, at: LaneDistance) -> UOp:
+  """Load all memory from the first lane to the last, and pick the lanes."""
+  n = at.lanes
+  low, size = min(0, at.stride * (n - 1)), abs(at.stride) * (n - 1) + 1
+  starts = [*range(0, size - n + 1, n)]
+  if size % n: starts.append(size - n)     # the last vector ends with the last lane
+  vectors = [loaded(u, at, low + start, n) for start in starts]
+  places = [at.stride * k - low for k in range(n)]
+  source = [min(place // n, len(starts) - 1) for place in places]
+  inside = [place - starts[s] for place, s in zip(places, source)]
+  if len(vectors) == 1: return shuffle(inside, *vectors)
+  result = vectors[0]
+  for number_, vector in enumerate(vectors[1:], 1):
+    kept = inside if number_ == 1 else range(n)
+    result = shuffle([n + i if s == number_ else k for k, i, s in zip(kept, inside, source)], result, vector)
+  return result
+
+def loaded_rows(u: UOp, at: LaneDistance, position: int, each: int) -> list[UOp]:
+  """Load the pieces of a block. Row q has the pieces of lanes q, q + each, ..., one in each part of 16 bytes."""
+  pieces = [loaded(u, at, at.stride * lane - position, each) for lane in range(at.lanes)]
+  return [joined(pieces[q::each]) for q in range(each)]
+
+def joined(vectors: list[UOp]) -> UOp:
+  """Return vectors as one, in their order."""
+  while len(vectors) > 1:
+    both = range(2 * vectors[0].dtype.count)
+    vectors = [shuffle(both, a, b) for a, b in zip(vectors[::2], vectors[1::2])]
+  return vectors[0]
+
+def transposed(rows: list[UOp]) -> list[UOp]:
+  """Transpose 4 x 4 elements, or 2 x 2, in each part of 16 bytes: element k of row q becomes element q of row k."""
+  if len(rows) == 2: return [in_parts((0, 2), *rows), in_parts((1, 3), *rows)]
+  a, b, c, d = rows
+  low, high = (0, 4, 1, 5), (2, 6, 3, 7)
+  ab, cd, ab_high, cd_high = in_parts(low, a, b), in_parts(low, c, d), in_parts(high, a, b), in_parts(high, c, d)
+  first, second = (0, 1, 4, 5), (2, 3, 6, 7)
+  return [in_parts(first, ab, cd), in_parts(second, ab, cd), in_parts(first, ab_high, cd_high),
+          in_parts(second, ab_high, cd_high)]
+
+def in_parts(places: tuple[int, ...], a: UOp, b: UOp) -> UOp:
+  """Shuffle each part of two vectors in the same way. places: in a part of a, followed by the same part of b."""
+  each, n = len(places), a.dtype.count
+  return shuffle([start + (k if k < each else k - each + n) for start in range(0, n, each) for k in places], a, b)
+
+def interleaved(a: UOp, b: UOp) -> list[UOp]:
+  """Return the lanes of two vectors in turns, as two vectors."""
+  n = a.dtype.count
+  lanes = [k + n * which for k in range(n) for which in (0, 1)]
+  return [shuffle(lanes[:n], a, b), shuffle(lanes[n:], a, b)]
