@@ -252,6 +252,14 @@ def test_no_zero_copy_where_the_host_is_blind(fake: types.ModuleType) -> None:
     Buffer("FAKE", 1, dtypes.int8).allocate(external_ptr=4096)
   assert floats("PYTHON", 3, 4).copy_from(buffer).as_memoryview().cast("f").tolist() == [1, 2]
 
+def test_a_buffer_that_outlives_the_module_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+  """At its end the interpreter sets a module's names to None, and may delete Buffers after that."""
+  buffer = Buffer("CPU", 4, dtypes.float32).allocate()
+  with monkeypatch.context() as cleared:
+    cleared.setattr(devices, "_count_memory", None)
+    buffer.__del__()
+  assert buffer.is_allocated()
+
 def test_views(host: str) -> None:
   base = floats(host, 0, 1, 2, 3)
   view = base.view(2, dtypes.float32, 4)

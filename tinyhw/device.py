@@ -177,6 +177,7 @@ class Buffer:
     return allocator, opaque
 
   def __del__(self) -> None:
+    if _count_memory is None: return   # the interpreter ends and has cleared this module; memory ends with the process
     if getattr(self, "_buf", None) is not None and self._owns:
       allocator, opaque = self._leave()
       if allocator is not None: allocator.drop(opaque)
