@@ -130,6 +130,18 @@ def processes():  # type: () -> list[str]
   """Arguments that share the tests among cores, by whole files, so that what a file prepares is prepared once."""
   return ["-n", str(at_once()), "--dist", "loadfile"] if at_once() > 1 else []
 
+def joined(words):  # type: (list[str]) -> list[str]
+  """The arguments for pytest, with `--layer NAME` as one word.
+
+  pytest must know the files before it reads test/conftest.py, which declares --layer. It would take the name of a
+  folder, such as drivers, for a path.
+  """
+  found = []  # type: list[str]
+  for word in words:
+    if found and found[-1] == "--layer": found[-1] += "=" + word
+    else: found.append(word)
+  return found
+
 def main():  # type: () -> int
   """Run the three tools; the number of them that failed."""
   need_new_python()
@@ -141,7 +153,7 @@ def main():  # type: () -> int
   say("mypy")
   if check_types(python): failed.append("mypy")
   say("pytest" + (" (%s failed)" % " and ".join(failed) if failed else ""))
-  status = subprocess.call([python, "-m", "pytest"] + processes() + sys.argv[1:], cwd=ROOT, env=environment)
+  status = subprocess.call([python, "-m", "pytest"] + processes() + joined(sys.argv[1:]), cwd=ROOT, env=environment)
   return status or len(failed)
 
 if __name__ == "__main__": sys.exit(main())

@@ -92,6 +92,11 @@ def test_cores_share_the_tests(run: ModuleType, monkeypatch: pytest.MonkeyPatch,
   monkeypatch.setattr(run.os, "sched_getaffinity", lambda pid: set(range(cores)), raising=False)
   assert run.processes() == expected
 
+def test_the_name_of_a_layer_is_one_word_with_its_option(run: ModuleType) -> None:
+  assert run.joined(["--layer", "drivers", "--fast"]) == ["--layer=drivers", "--fast"]
+  assert run.joined(["--layer", "uop", "--layer", "isa", "-k", "x"]) == ["--layer=uop", "--layer=isa", "-k", "x"]
+  assert run.joined(["--layer"]) == ["--layer"] and run.joined(["--layer=uop", "y.py"]) == ["--layer=uop", "y.py"]
+
 def test_types_are_checked_in_a_tree_with_the_drivers_inside(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
   seen: list[bool] = []
   def call(command: list[str], cwd: str) -> int:

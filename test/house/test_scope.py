@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from test import run as command
 from test.house import scope
 
 ROOT, TEST = scope.ROOT, scope.TEST
@@ -64,6 +65,12 @@ def test_options_of_pytest() -> None:
   assert run.returncode == 0 and "test/uop/" in run.stdout and "test/autogen" not in run.stdout
   run = collected("--layer", "upo", "test/uop")
   assert run.returncode and "there is no such layer" in run.stderr
+
+@pytest.mark.parametrize("name", scope.layers())
+def test_every_layer_can_be_named(name: str) -> None:
+  """Also where a folder beside test/ has its name. `--markers` stops pytest after it has read its arguments."""
+  run = collected(*command.joined(["--layer", name, "--fast"]), "--markers")
+  assert run.returncode == 0, run.stderr
 
 def test_slow_tests_are_left_out(tmp_path: Path) -> None:
   run = collected("--layer", "codegen", "test/codegen/transform/test_bulk_copies.py")
