@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tinyhw.drivers.amd.events import HardwareFault, MemoryFault
-from tinyhw.drivers.gpu.reports import place
+from tinyhw.drivers.gpu.reports import describe_address
 if TYPE_CHECKING: from tinyhw.drivers.amd.device import AMDDevice
 
 def explain(device: AMDDevice, fault: MemoryFault | HardwareFault) -> str:
@@ -15,4 +15,5 @@ def explain(device: AMDDevice, fault: MemoryFault | HardwareFault) -> str:
   kind = ("writes to read-only memory" if fault.read_only else "executes what is no code" if fault.no_execute
           else "touches memory that it has not")
   if fault.error_type: kind = "met a memory error (ECC)"
-  return f"{kind} at {fault.address:#x}{' or near it' if fault.imprecise else ''}: {place(device, fault.address)}"
+  near = " or near it" if fault.imprecise else ""
+  return f"{kind} at {fault.address:#x}{near}: {describe_address(device, fault.address)}"

@@ -23,7 +23,7 @@ from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu import reports
 from tinyhw.drivers.gpu.launch import GpuRecording, GpuProgram, Work, explain, work_of
 from tinyhw.drivers.gpu.memory import GpuAllocator, Memory, Stage
-from tinyhw.drivers.gpu.order import EVERYTHING, Queues, AccessedRanges, order, place, touched, written
+from tinyhw.drivers.gpu.order import EVERYTHING, Queues, AccessedRanges, order, address_range, touched, written
 from tinyhw.drivers.gpu.queue import VIRTUAL_LOOKS, Ring, Timeline, Transient, wait_until
 from tinyhw.drivers.linux.files import HostFiles, Refused
 from tinyhw.errors import DeviceError, DriverError, TinyError
@@ -312,7 +312,8 @@ class GpuDevice(Compiled):
       with self.lock:
         part = launches[start:start + BATCH]
         words = [word for call in self._calls(part) for word in call]
-        what = touched([(list(map(place, x.buffers)), written(x)) for x in part], [x.program.place for x in part])
+        what = touched([(list(map(address_range, x.buffers)), written(x)) for x in part],
+                       [x.program.place for x in part])
         self.enqueue([words], list(map(work_of, part)), what)
 
   def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:

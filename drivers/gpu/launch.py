@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import TRACEMETA
 from tinyhw.device import Launch, LRUAllocator
-from tinyhw.drivers.gpu.order import ANYWHERE, PendingLaunches, AccessedRanges, place, touched, written
+from tinyhw.drivers.gpu.order import ANYWHERE, PendingLaunches, AccessedRanges, address_range, touched, written
 from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
@@ -142,7 +142,7 @@ class GpuRecording:
     packed = [bytearray(launch.program.pack(launch)) if isinstance(launch.program, GpuProgram) else _refuse(launch)
               for launch in launches]
     self.grids = [launch.grid for launch in launches]
-    self.buffers = [list(map(place, launch.buffers)) for launch in launches]
+    self.buffers = [list(map(address_range, launch.buffers)) for launch in launches]
     self.written = [written(launch) for launch in launches]
     self.waits = self._order()
     self.touched: AccessedRanges | None = None           # by all launches; computed at first use

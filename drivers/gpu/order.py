@@ -14,12 +14,12 @@ from collections.abc import Iterable, Sequence
 from tinyhw.device import Launch
 from tinyhw.named_tuple import NamedTuple
 
-Place = tuple[int, int]     # the first address, and the address after the last byte
+AddressRange = tuple[int, int]     # the first address, and the address after the last byte
 ANYWHERE = (0, 1 << 64)
 SCRATCH = (-2, -1)          # memory that all spilling kernels share
 MOST = 64                   # ranges that are compared for one launch; with more, it waits
 
-def place(buffer: object) -> Place:
+def address_range(buffer: object) -> AddressRange:
   """Return the range of a launch's buffer, or ANYWHERE if its size is unknown."""
   address, size = getattr(buffer, "address", None), getattr(buffer, "size", None)
   return (address, address + size) if isinstance(address, int) and isinstance(size, int) else ANYWHERE
@@ -28,17 +28,17 @@ def written(launch: Launch) -> frozenset[int]:
   """Return the positions of the buffers that a launch may write: all of them, if they are unknown."""
   return frozenset(range(len(launch.buffers)) if launch.written is None else launch.written)
 
-def meet(one: Sequence[Place], two: Iterable[Place]) -> bool:
+def meet(one: Sequence[AddressRange], two: Iterable[AddressRange]) -> bool:
   """Return whether two sets of ranges overlap."""
   return any(start < high and low < end for low, high in two for start, end in one)
 
 class PendingLaunches:
   """Reads and writes of launches that may run in parallel."""
   def __init__(self) -> None:
-    self.reads: list[Place] = []
-    self.writes: list[Place] = []
+    self.reads: list[AddressRange] = []
+    self.writes: list[AddressRange] = []
 
-  def take(self, places: Sequence[Place], writes: frozenset[int], spills: bool = False) -> bool:
+  def take(self, places: Sequence[AddressRange], writes: frozenset[int], spills: bool = False) -> bool:
     """Add a launch with buffers at these ranges. Return whether it must wait for earlier ones."""
     stores = [p for i, p in enumerate(places) if i in writes] + ([SCRATCH] if spills else [])
     loads = [p for i, p in enumerate(places) if i not in writes]
@@ -51,28 +51,28 @@ class PendingLaunches:
 
 class AccessedRanges(NamedTuple):
   """Ranges that a submission reads, and ranges that it writes."""
-  reads: Sequence[Place]
-  writes: Sequence[Place]
+  reads: Sequence[AddressRange]
+  writes: Sequence[AddressRange]
 
   def needs(self, earlier: AccessedRanges) -> bool:
     return meet(self.writes, earlier.writes) or meet(self.writes, earlier.reads) or meet(self.reads, earlier.writes)
 
 EVERYTHING = AccessedRanges((), (ANYWHERE,))
 
-def joined(places: Iterable[Place]) -> list[Place]:
+def joined(places: Iterable[AddressRange]) -> list[AddressRange]:
   """Return the same bytes in the fewest ranges, in order."""
-  found: list[Place] = []
+  found: list[AddressRange] = []
   for start, end in sorted(places):
     if found and start <= found[-1][1]: found[-1] = found[-1][0], max(found[-1][1], end)
     else: found.append((start, end))
   return found
 
-def touched(buffers: Iterable[tuple[Sequence[Place], frozenset[int]]], code: Iterable[object]) -> AccessedRanges:
+def touched(buffers: Iterable[tuple[Sequence[AddressRange], frozenset[int]]], code: Iterable[object]) -> AccessedRanges:
   """Return the memory that launches touch together.
 
   buffers: for each launch the ranges, and which of them it writes. code: for each launch the buffer of its kernel.
   """
-  reads, writes = [place(part) for part in code], list[Place]()
+  reads, writes = [address_range(part) for part in code], list[AddressRange]()
   for places, stores in buffers:
     for i, where in enumerate(places): (writes if i in stores else reads).append(where)
   return AccessedRanges(joined(reads), joined(writes))
@@ -113,4 +113,5 @@ def order(launches: Sequence[Launch]) -> list[bool]:
   """Return which launches of a submission wait for earlier ones. Their programs are GpuPrograms (launch.py)."""
   if len(launches) < 2: return [False] * len(launches)
   flight = PendingLaunches()
-  return [flight.take(list(map(place, x.buffers)), written(x), x.program.code.private_bytes > 0) for x in launches]
+  return [flight.take(list(map(address_range, x.buffers)), written(x), x.program.code.private_bytes > 0)
+          for x in launches]

@@ -53,7 +53,7 @@ def buffers(device: GpuDevice) -> list[MemoryRegion]:
       found[id(item._buf)] = MemoryRegion(item._buf.address, item.nbytes, what, f"{item.size} {kind}")
   return list(found.values())
 
-def place(device: GpuDevice, address: int) -> str:
+def describe_address(device: GpuDevice, address: int) -> str:
   """Describe the memory at or next to an address: buffers, other memory of the device, freed memory, and the nearest
   buffer."""
   if address < NULL: return "a null pointer, or an offset from one"

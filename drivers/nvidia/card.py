@@ -17,7 +17,7 @@ from tinyhw.drivers.linux.files import PAGE, Mapping, Refused, Returns
 from tinyhw.drivers.nvidia.addresses import AddressAllocator
 from tinyhw.drivers.nvidia.chips import Chip, check_code, chip_of, known_kinds, newest
 from tinyhw.drivers.nvidia.rm import RmClient
-from tinyhw.drivers.nvidia.visible import place
+from tinyhw.drivers.nvidia.visible import pci_address
 from tinyhw.errors import DeviceError
 from tinyhw.named_tuple import NamedTuple
 
@@ -63,7 +63,7 @@ class Card:
   """An opened GPU. kept: state that a closed device leaves to the next one."""
   def __init__(self, connection: RmClient, info: Any):
     self.connection, self.minor, self.gpu_id = connection, int(info.minor_number), int(info.gpu_id)
-    self.place = place(info)
+    self.place = pci_address(info)
     self.kept: Any = None
     self._refuse_instances()
     s = connection.structures

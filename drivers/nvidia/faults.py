@@ -3,7 +3,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from tinyhw.drivers.gpu.reports import place
+from tinyhw.drivers.gpu.reports import describe_address
 from tinyhw.errors import TinyError
 if TYPE_CHECKING:
   from tinyhw.drivers.nvidia.channel import Channel
@@ -33,5 +33,5 @@ def explain(device: NVDevice, channel: Channel, number: int) -> str:
     info = connection.control(channel.handle, connection.structures.GetMmuFaultInfo())
     address = info.addrHi << 32 | info.addrLo
     kind = bytes(info.faultString).split(b"\0")[0].decode("ascii", "replace")
-    if address: found += f" at {address:#x}{f' ({kind})' if kind else ''}: {place(device, address)}"
+    if address: found += f" at {address:#x}{f' ({kind})' if kind else ''}: {describe_address(device, address)}"
   return found

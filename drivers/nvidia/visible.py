@@ -20,14 +20,14 @@ from tinyhw.errors import DeviceError
 
 INFORMATION = "/proc/driver/nvidia/gpus/{}/information"
 
-def place(info: Any) -> str:
+def pci_address(info: Any) -> str:
   """Return the position of a GPU on the PCI bus: 0000:17:00.0."""
   return f"{info.domain:04x}:{info.bus:02x}:{info.slot:02x}.{info.function:x}"
 
 def node_of(info: Any) -> str: return f"/dev/nvidia{info.minor_number}"
 
 def _given(box: HostFiles, infos: Sequence[Any]) -> list[Any]:
-  there = sorted((info for info in infos if box.exists(node_of(info))), key=place)
+  there = sorted((info for info in infos if box.exists(node_of(info))), key=pci_address)
   # if none may be opened, the attempt to open one tells why
   return [info for info in there if not box.barred(node_of(info))] or there
 
@@ -46,7 +46,8 @@ def _chosen(box: HostFiles, given: list[Any]) -> tuple[list[Any], str | None]:
     found = _named(box, given, word)
     if len(found) != 1: return chosen, word
     if found[0] in chosen:
-      raise DeviceError(f"{CUDA_VISIBLE_DEVICES.key}={CUDA_VISIBLE_DEVICES} names the GPU at {place(found[0])} twice; "
+      raise DeviceError(f"{CUDA_VISIBLE_DEVICES.key}={CUDA_VISIBLE_DEVICES} names the GPU at "
+                        f"{pci_address(found[0])} twice; "
                         f"name it once")
     chosen += found
   return chosen, None
@@ -61,7 +62,7 @@ def _named(box: HostFiles, given: list[Any], word: str) -> list[Any]:
 
 def _uuid(box: HostFiles, info: Any) -> str:
   """Return gpu-8932f937-..., or "" if the kernel does not tell it."""
-  try: found = re.search(r"UUID:\s*(\S+)", box.read_text(INFORMATION.format(place(info))))
+  try: found = re.search(r"UUID:\s*(\S+)", box.read_text(INFORMATION.format(pci_address(info))))
   except OSError: return ""
   return found[1].lower() if found else ""
 

@@ -55,7 +55,7 @@ def test_a_retired_word_is_no_term() -> None:
 
 # Identifiers and files of earlier days, whose field names are in the glossary.
 RETIRED = ("surroundings", "woven", "columns_and_sums", "lanes_of_row", "own_place", "FETCH", "PANEL", "PanelArray",
-           "boxes_of", "is_box")
+           "boxes_of", "is_box", "wide_place", "alive_inside", "COPIES")
 
 def sources() -> Iterator[Path]:
   for top in ("tinyhw", "drivers", "autogen"): yield from sorted((ROOT / top).rglob("*.py"))
@@ -65,6 +65,22 @@ def test_retired_identifiers_are_gone(word: str) -> None:
   found = [str(path.relative_to(ROOT)) for path in sources()
            if path.stem == word or re.search(rf"\b{word}\b", path.read_text(encoding="utf-8"))]
   assert not found
+
+# Words of plain English that were names once. They are not those of modules, functions, parameters or variables.
+RETIRED_NAMES = frozenset({"turned", "woven", "tall", "broad", "deep", "panel", "surroundings", "sides_of", "box_copy"})
+
+def names_in(path: Path) -> Iterator[str]:
+  """What a file names: itself, its functions, classes, parameters, variables and attributes."""
+  yield path.stem
+  for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)): yield node.name
+    elif isinstance(node, ast.arg): yield node.arg
+    elif isinstance(node, ast.Name): yield node.id
+    elif isinstance(node, ast.Attribute): yield node.attr
+
+def test_retired_words_name_nothing() -> None:
+  found = {str(path.relative_to(ROOT)): sorted(RETIRED_NAMES & set(names_in(path))) for path in sources()}
+  assert not {path: words for path, words in found.items() if words}
 
 # What a folder or file of tinyhw/ belongs to. A class name that occurs in two of these stands for two things.
 LAYERS = {"methods": "tensor", "gradient": "tensor", "function": "tensor"}

@@ -59,12 +59,12 @@ def training() -> str:
 def held_values() -> str:
   """Held nodes are told from others, and a value inside of a schedule is kept if its tensor is held."""
   from tinyhw import Tensor
-  from tinyhw.engine.memory.alive import alive
+  from tinyhw.engine.memory.held import held_outside
   from tinyhw.uop.enums import Ops
   from tinyhw.uop.ops import UOp
   graph = dict.fromkeys([UOp(Ops.SINK, tag=object()) for _ in range(3)])
   held = list(graph)[1]
-  assert alive(graph, dict.fromkeys(graph)) == [held]
+  assert held_outside(graph, dict.fromkeys(graph)) == [held]
   x = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize()
   hidden = (x @ x).contiguous()
   (hidden @ x).contiguous().realize()

@@ -10,7 +10,7 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.text import parse, show
 
 def places(layout: Layout, lanes: int, down: str, across: str) -> Counter[tuple[int, int]]:
-  return Counter((layout.place(down, lane, e), layout.place(across, lane, e)) for lane in range(lanes)
+  return Counter((layout.coordinate(down, lane, e), layout.coordinate(across, lane, e)) for lane in range(lanes)
                  for e in range(layout.count))
 
 @pytest.mark.parametrize("m, n, k, lanes", [(4, 8, 4, 8), (16, 16, 16, 32), (2, 4, 2, 4)])
@@ -23,8 +23,8 @@ def test_every_place_is_some_lane_s(m: int, n: int, k: int, lanes: int) -> None:
 
 def test_digits_are_fastest_first() -> None:
   layout = Layout((("column", 4, 1), ("row", 2, 4)), (("row", 4, 1), ("row", 2, 8)))
-  assert [layout.place("row", 5, e) for e in range(8)] == [4, 5, 6, 7, 12, 13, 14,
-                                                           15] and layout.place("column", 5, 3) == 1
+  assert [layout.coordinate("row", 5, e) for e in range(8)] == [4, 5, 6, 7, 12, 13, 14, 15]
+  assert layout.coordinate("column", 5, 3) == 1
 
 def test_places_are_numbered_in_the_order_of_lanes() -> None:
   layout = Layout((("column", 2, 8), ("step", 2, 4), ("column", 4, 1)), (("column", 2, 4), ("step", 4, 1)))

@@ -8,7 +8,7 @@ from tinyhw.uop.matrix import SwizzledLayout
 
 def test_lines_lie_as_those_of_a_swizzled_layout() -> None:
   box, layout = TensorBox((64, 16), (1, 80), (64, 16)), SwizzledLayout(16, False)
-  assert list(box.places((0, 0), 2)) == [(layout.place(line, at, 2), 80 * line + at) for line in range(16)
+  assert list(box.places((0, 0), 2)) == [(layout.offset(line, at, 2), 80 * line + at) for line in range(16)
                                          for at in range(64)]
 
 def test_what_is_outside_of_the_tensor_has_no_place() -> None:

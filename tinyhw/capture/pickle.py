@@ -130,13 +130,13 @@ class Tables:
     Its BUFFER has the storage's position as its number. A DETACH loses its rule for gradients.
     """
     base, *looks = reversed(chain(rebased(u, base_buffer(u))))
-    made = UOp(Ops.BUFFER, base.dtype, (), (("memory", self.place(storage)), *base.arg[1:]))
+    made = UOp(Ops.BUFFER, base.dtype, (), (("memory", self.position(storage)), *base.arg[1:]))
     for look in looks:
       if look.op is Ops.DETACH: made = UOp(Ops.DETACH, look.dtype, (made,))
       else: made = UOp(look.op, look.dtype, (made, *look.src[1:]), look.arg, look.tag)
     return self.node(made)
 
-  def place(self, storage: Storage) -> int:
+  def position(self, storage: Storage) -> int:
     """Return the position of memory."""
     if id(storage) not in self._memory:
       made = self._of(storage)      # a whole comes before its parts
@@ -150,11 +150,11 @@ class Tables:
       return new if all(id(b) in self.empty for b in storage.bufs) else StoredMemory(held=storage)
     together = storage_with(storage)
     if isinstance(together, MultiBuffer):
-      return StoredMemory(whole=self.place(together), part=together.bufs.index(storage))
+      return StoredMemory(whole=self.position(together), part=together.bufs.index(storage))
     if id(storage) in self.empty: return new
     if storage.base is storage: return StoredMemory(held=storage)
     whole = next((b for b in self.wholes if is_inside(b, storage)), storage.base)
-    return new._replace(device=None, whole=self.place(whole), offset=storage.offset - whole.offset)
+    return new._replace(device=None, whole=self.position(whole), offset=storage.offset - whole.offset)
 
 # ***** to a pickle *****
 
@@ -190,7 +190,7 @@ def _replayable(jit: TinyJit[Any, Any]) -> Captured:
   return captured
 
 def _saved_call(jit: TinyJit[Any, Any], c: Captured, tables: Tables) -> StoredCall:
-  place = tables.place
+  position = tables.position
   outputs = {id(o): (k, o) for k, o in enumerate(c.outputs.values())}
   found: dict[int, Leaf] = {}
   def leaf(value: Any) -> Any:
@@ -202,7 +202,7 @@ def _saved_call(jit: TinyJit[Any, Any], c: Captured, tables: Tables) -> StoredCa
     if isinstance(value, Expression): return Leaf("expression", tables.node(value.expression), 0)
     if isinstance(value, Standing):
       storage = base_buffer(value.own.uop).storage
-      return Leaf("standing", tables.view(value.own.uop, storage), place(storage))
+      return Leaf("standing", tables.view(value.own.uop, storage), position(storage))
     if isinstance(value.source, int):
       return Leaf("of argument", tables.view(value.view, c.inputs[value.source].buffer), value.source)
     return Leaf("of output", tables.view(value.view, value.source.buffer), outputs[id(value.source)][0])
@@ -216,11 +216,11 @@ def _saved_call(jit: TinyJit[Any, Any], c: Captured, tables: Tables) -> StoredCa
     c.name, jit.names, tuple([r._replace(value=Shown(short(r.value))) for r in jit.rest]), jit.modes,
     jit.leaves_training, c.differentiated,
     c.given_variables, [(tables.node(u), outcome) for u, outcome in c.decisions.noted.items()],
-    [tables.view(u, slot.buffer) for u, slot in zip(c.views, c.inputs)], [place(slot.buffer) for slot in c.inputs],
-    [(place(o.buffer), tables.view(o.node, o.buffer), o.content) for o in c.outputs.values()],
-    [(None if buffer is None else place(buffer), draw) for buffer, draw in c.draws],
-    [(place(b), content) for b, content in c.refills],
-    list(_launches(c.steps, tables)), [tables.place(b) for b in _bases(c.steps) if id(b) in c.arenas], result,
+    [tables.view(u, slot.buffer) for u, slot in zip(c.views, c.inputs)], [position(slot.buffer) for slot in c.inputs],
+    [(position(o.buffer), tables.view(o.node, o.buffer), o.content) for o in c.outputs.values()],
+    [(None if buffer is None else position(buffer), draw) for buffer, draw in c.draws],
+    [(position(b), content) for b, content in c.refills],
+    list(_launches(c.steps, tables)), [tables.position(b) for b in _bases(c.steps) if id(b) in c.arenas], result,
     gradients)
 
 def _goes_along(target: Any) -> bool:
@@ -230,10 +230,10 @@ def _goes_along(target: Any) -> bool:
 def _launches(steps: list[Step], tables: Tables) -> Iterable[Launches]:
   last: Source | None = None
   for s in steps:
-    if s.runner is None: yield Launches("", None, tuple(map(tables.place, s.buffers)), {}, s.line)
+    if s.runner is None: yield Launches("", None, tuple(map(tables.position, s.buffers)), {}, s.line)
     elif s.source is not last:    # one Source may be several launches
       assert s.source is not None, "a captured launch without its kernel"
-      yield Launches(s.source.device, tables.node(s.source.sink), tuple(map(tables.place, s.source.buffers)),
+      yield Launches(s.source.device, tables.node(s.source.sink), tuple(map(tables.position, s.source.buffers)),
                      dict(s.source.variables), s.line)
     last = s.source
 

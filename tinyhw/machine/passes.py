@@ -82,7 +82,7 @@ PASSES: dict[str, Hook] = {
 
 ORDER = (
   Before("verify", "order", "passes rely on the form, and do not look"),
-  Before("order", "spill", "the order of instructions decides how many values are alive at once"),
+  Before("order", "spill", "the order of instructions decides how many values are live at once"),
   Before("order", "remember", "the checker compares instruction by instruction"),
   Before("remember", "spill", "spilling and allocation rewrite instructions in place"),
   Before("spill", "allocate", "allocation assumes that the pressure is within the limit"),

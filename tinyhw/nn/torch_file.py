@@ -222,7 +222,7 @@ def _load_zip(source: InputFile) -> Any:
 def _member_source(archive: ZipArchive, member: Member) -> tuple[InputFile, int]:
   """Return the source and the offset of a member's bytes: in the archive, or in the unpacked copy."""
   data = archive.tensor(member)   # checks the claims of the member
-  if member.method == STORED: return archive.source, archive.place(member)
+  if member.method == STORED: return archive.source, archive.offset(member)
   return InputFile(data, archive.source.format, inside=archive.source), 0
 
 def _of_type(storage: Storage, kind: StorageType, key: str, count: int) -> Storage:

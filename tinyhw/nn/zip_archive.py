@@ -105,7 +105,7 @@ class ZipArchive:
       at += 4 + length
     return found
 
-  def place(self, member: Member) -> int:
+  def offset(self, member: Member) -> int:
     """Return the offset of a member's packed bytes."""
     head = self.source.read(member.header, _LOCAL_BYTES, f"the header of {member.name!r}")
     if head[:4] != _LOCAL: raise self.source.bad(f"there is no header of {member.name!r} where the directory says")
@@ -127,7 +127,7 @@ class ZipArchive:
     self._check(member)
     self.source.budget.take(member.size)
     with self.source.budget.borrowed(): self.source.budget.take(4 * _AT_ONCE)   # for the pieces on their way
-    begin = self.place(member)
+    begin = self.offset(member)
     what = repr(member.name)
     data: bytes | bytearray
     if member.method == STORED: data = self.source.read(begin, member.packed, what)
@@ -155,7 +155,7 @@ class ZipArchive:
   def tensor(self, member: Member) -> Tensor:
     """Return a member's bytes as a vector. It is a part of the archive if they are stored."""
     self._check(member)
-    if member.method == STORED: return self.source.part(self.place(member), member.packed, repr(member.name))
+    if member.method == STORED: return self.source.part(self.offset(member), member.packed, repr(member.name))
     found = self.source.unpacked(self.read(member))
     self.source.budget.give(member.size)   # the bytes that were read are free again
     return found

@@ -27,7 +27,7 @@ class Layout:
     """Elements of a lane."""
     return _product(self.elements)
 
-  def place(self, axis: str, lane: int, element: int) -> int:
+  def coordinate(self, axis: str, lane: int, element: int) -> int:
     """The row, column or step of an element of a lane."""
     return _along(self.lanes, axis, lane) + _along(self.elements, axis, element)
 
@@ -113,7 +113,7 @@ class SwizzledLayout:
   lines: int
   transposed: bool
 
-  def place(self, line: int, along: int, itemsize: int) -> int:
+  def offset(self, line: int, along: int, itemsize: int) -> int:
     """The offset of an element from the start of the first atom, in elements. line: its line; along: its position
     along the line."""
     length, piece = LINE_BYTES // itemsize, PIECE_BYTES // itemsize

@@ -54,4 +54,4 @@ class TensorBox:
       begin = sum(k * stride for k, stride in zip(at, self.strides[1:]))
       for along in range(self.sizes[0]):
         fine = inside and 0 <= first[0] + along < self.dims[0]
-        yield layout.place(line, along, itemsize), begin + first[0] + along if fine else None
+        yield layout.offset(line, along, itemsize), begin + first[0] + along if fine else None

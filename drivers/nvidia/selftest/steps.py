@@ -25,7 +25,7 @@ from tinyhw.drivers.nvidia.launch import NVProgram
 from tinyhw.drivers.nvidia.rm import RmClient, connect
 from tinyhw.drivers.nvidia.selftest import (
   bases as selftest_bases, bulk_copies as selftest_bulk_copies, kernels as selftest_kernels)
-from tinyhw.drivers.nvidia.visible import node_of, place
+from tinyhw.drivers.nvidia.visible import node_of, pci_address
 from tinyhw.machine.ir.code import Code
 from tinyhw.selftest.frame import Session, Probe, Tools, Wrong, short_bytes
 
@@ -167,7 +167,7 @@ def version(s: NVSession) -> str:
 def cards(s: NVSession) -> str:
   assert s.connection is not None
   s.connection.find_card(s.ordinal)
-  return ", ".join(f"{node_of(info)} at {place(info)} (device {info.device_id:#06x})"
+  return ", ".join(f"{node_of(info)} at {pci_address(info)} (device {info.device_id:#06x})"
                    for info in s.connection.list_cards())
 
 def card(s: NVSession) -> str:

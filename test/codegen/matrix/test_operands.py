@@ -1,6 +1,6 @@
 """The parts of split ranges that are rows, columns and steps of a product, and their numbering."""
 from test.codegen.kernels import axis
-from tinyhw.codegen.matrix.operands import ProductRange, further, place, position, tile_of
+from tinyhw.codegen.matrix.operands import ProductRange, first_index, further, position, tile_of
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
@@ -42,7 +42,7 @@ def test_numbers_of_lanes_and_elements() -> None:
   assert unit.c is not None
   for element in range(unit.c.count):
     for name in ("row", "column"):
-      assert further(place(unit.c, name, lane), unit.c, name, element).arg == unit.c.place(name, 3, element)
+      assert further(first_index(unit.c, name, lane), unit.c, name, element).arg == unit.c.coordinate(name, 3, element)
 
 def test_positions_are_numbers_of_digits() -> None:
   side = ProductRange(tuple(parts(1, (3, "LOCAL"), (5, "UPCAST"), (4, "UPCAST"))))

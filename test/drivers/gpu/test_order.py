@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from tinyhw.device import Launch
 from tinyhw.drivers.gpu.order import (
-  ANYWHERE, EVERYTHING, MOST, PendingLaunches, Queues, AccessedRanges, joined, meet, place, touched, written)
+  ANYWHERE, EVERYTHING, MOST, PendingLaunches, Queues, AccessedRanges, joined, meet, address_range, touched, written)
 
 class At(NamedTuple):
   address: int
@@ -17,7 +17,7 @@ A, B, C, D = (At(1000 * i, 100) for i in range(1, 5))
 def waits(*launches: tuple[list[At], list[int]]) -> list[bool]:
   """Return which launches wait. A launch is (buffers, positions of those that are written)."""
   flight = PendingLaunches()
-  return [flight.take([place(b) for b in buffers], frozenset(stores)) for buffers, stores in launches]
+  return [flight.take([address_range(b) for b in buffers], frozenset(stores)) for buffers, stores in launches]
 
 @pytest.mark.parametrize("second, expected", [
   (([C, A], [0]), False),   # reads a buffer that the first one reads
@@ -37,15 +37,16 @@ def test_after_a_wait_nothing_is_in_flight() -> None:
 
 def test_kernels_that_spill_share_memory() -> None:
   flight = PendingLaunches()
-  assert ([flight.take([place(b)], frozenset([0]), spills) for b, spills in ((A, True), (B, False), (C, True))]
+  assert ([flight.take([address_range(b)], frozenset([0]), spills) for b, spills in ((A, True), (B, False), (C, True))]
           == [False, False, True])
 
 def test_what_is_not_known_waits() -> None:
   class Beyond: address = 5
-  assert place(Beyond()) is ANYWHERE and place("text") is ANYWHERE and place(A) == (1000, 1100)
+  assert address_range(Beyond()) is ANYWHERE and address_range("text") is ANYWHERE and address_range(A) == (1000, 1100)
   assert written(Launch(None, [A, B])) == {0, 1} and written(Launch(None, [A, B], written=(1,))) == {1}
   flight = PendingLaunches()
-  assert [flight.take([p], frozenset([0])) for p in (place(A), ANYWHERE, place(B))] == [False, True, True]
+  ranges = address_range(A), ANYWHERE, address_range(B)
+  assert [flight.take([p], frozenset([0])) for p in ranges] == [False, True, True]
 
 def test_many_places_end_in_a_wait() -> None:
   flight = PendingLaunches()
@@ -103,7 +104,8 @@ def test_many_submissions_are_waited_for_without_a_look() -> None:
 
 def test_what_launches_touch_together() -> None:
   code = At(5000, 64)
-  found = touched([([place(A), place(B)], frozenset([0])), ([place(C), (1100, 1150)], frozenset())], [code, code])
+  launches = [([address_range(A), address_range(B)], frozenset([0])), ([address_range(C), (1100, 1150)], frozenset())]
+  found = touched(launches, [code, code])
   assert found == ([(1100, 1150), (2000, 2100), (3000, 3100), (5000, 5064)], [(1000, 1100)])
   assert joined([(5, 9), (0, 3), (3, 5), (20, 30), (21, 22)]) == [(0, 9), (20, 30)]
   assert EVERYTHING.needs(X) and X.needs(EVERYTHING)

@@ -5,26 +5,26 @@ import pytest
 from amd.box import Opener, code
 
 from tinyhw.device import Buffer, Device, Launch
-from tinyhw.drivers.gpu import reports
+from tinyhw.drivers.gpu.reports import describe_address, report
 from tinyhw.dtype import dtypes
 
 @pytest.mark.slow
-def test_places_are_told_by_what_lies_next_to_them(opened: Opener) -> None:
+def test_addresses_are_told_by_what_lies_next_to_them(opened: Opener) -> None:
   _, device = opened("gfx1100")
   big = device.allocator.alloc(5 << 20)
-  assert reports.place(device, big.address + 5) == f"in a buffer of 5.00 MB (5242880 bytes) at {big.address:#x}"
-  assert f"{big.address + (5 << 20):#x} is the end of a buffer of 5.00 MB" in reports.place(device,
+  assert describe_address(device, big.address + 5) == f"in a buffer of 5.00 MB (5242880 bytes) at {big.address:#x}"
+  assert f"{big.address + (5 << 20):#x} is the end of a buffer of 5.00 MB" in describe_address(device,
                                                                                             big.address + (5 << 20))
-  assert reports.place(device, 8) == "a null pointer, or an offset from one"
+  assert describe_address(device, 8) == "a null pointer, or an offset from one"
   far = (f"of all buffers {big.address + (5 << 20):#x} is the end of a buffer of 5.00 MB (5242880 bytes), 32.00 TB "
          f"(35184366845952 bytes) before it")
-  assert reports.place(device, big.address + (1 << 45)) == far
+  assert describe_address(device, big.address + (1 << 45)) == far
   address = big.address
   device.allocator.free(big)
-  assert reports.place(device, address + (1 << 45)) == "no memory of the device is near it"
+  assert describe_address(device, address + (1 << 45)) == "no memory of the device is near it"
   device.allocator.free_cache()
   device.synchronize()
-  assert "which was freed" in reports.place(device, address)
+  assert "which was freed" in describe_address(device, address)
 
 @pytest.mark.slow
 def test_buffers_are_told_with_what_they_hold(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,13 +33,13 @@ def test_buffers_are_told_with_what_they_hold(opened: Opener, monkeypatch: pytes
   buffer = Buffer("AMD", 300, dtypes.float32).allocate()
   view, program = buffer.view(7, dtypes.int64, 80).allocate(), device.load(code("gfx1100", name="adds"))
   start = buffer._buf.address
-  assert reports.place(device, start) == f"in a buffer of 1.17 KB (1200 bytes) with 300 float32 at {start:#x}"
-  assert reports.place(device, start + 90) == f"in a part of a buffer of 56 bytes with 7 int64 at {start + 80:#x}"
+  assert describe_address(device, start) == f"in a buffer of 1.17 KB (1200 bytes) with 300 float32 at {start:#x}"
+  assert describe_address(device, start + 90) == f"in a part of a buffer of 56 bytes with 7 int64 at {start + 80:#x}"
   before = f"{start + 1200:#x} is the end of a buffer of 1.17 KB (1200 bytes) with 300 float32, 8 bytes before"
-  assert before in reports.place(device, start + 1208)
-  assert re.match("in code of .* with kernel adds at", reports.place(device, program.start))
+  assert before in describe_address(device, start + 1208)
+  assert re.match("in code of .* with kernel adds at", describe_address(device, program.start))
   signals = device.timeline.memory.address
-  told = reports.place(device, signals)
+  told = describe_address(device, signals)
   assert re.fullmatch(f'in "signals" of 4.00 KB .* at {signals:#x}; of all buffers 0x.* of a (part of a )?buffer of .*',
                       told)
   del view
@@ -50,8 +50,8 @@ def test_a_report_shows_what_indirect_buffers_hold(opened: Opener) -> None:
   device.synchronize()
   box.stopped = True
   device.submit([Launch(program, [a], [1], 77)])
-  report = reports.report(device, "has a fault")
-  assert "INDIRECT_BUFFER ib_base=0x" in report and "      DISPATCH_DIRECT dim_x=0x4d dim_y=1 dim_z=1" in report
+  text = report(device, "has a fault")
+  assert "INDIRECT_BUFFER ib_base=0x" in text and "      DISPATCH_DIRECT dim_x=0x4d dim_y=1 dim_z=1" in text
   box.stopped = False
   device.timeline.memory.store32(0, device.timeline.submitted)
 
@@ -62,7 +62,7 @@ def test_a_report_names_the_kernels_that_were_running(opened: Opener) -> None:
   box.stopped = True
   device.submit([Launch(program, [a], [1], 1, line=("model.py", 7 + i, "f") if i else None)
                  for i, program in enumerate(programs)])
-  lines = reports.report(device, "has a fault").splitlines()
+  lines = report(device, "has a fault").splitlines()
   done = device.timeline.completed
   assert lines[0] == "AMD (gfx1100) has a fault"
   assert lines[1] == f"  submission {done} is the last one that it has done, {done + 1} was submitted last"
@@ -72,7 +72,7 @@ def test_a_report_names_the_kernels_that_were_running(opened: Opener) -> None:
   assert any("DISPATCH_DIRECT" in line for line in lines)
   assert "dmesg" in lines[-1] and "EMULATE=gfx1100" in lines[-1]
   box.virtual, box.told = True, lambda: "write to 0x10\n  at 0x20"  # type: ignore[method-assign]
-  told = reports.report(device, "has a fault")
+  told = report(device, "has a fault")
   box.virtual = False
   assert "dmesg" not in told and told.endswith("\n  write to 0x10\n    at 0x20")
   box.stopped = False

@@ -4,14 +4,15 @@ from __future__ import annotations
 import pytest
 from amd.kernels import Box, Kernel
 
-from tinyhw.emulator.amd.view import changes, place, show
+from tinyhw.emulator.amd.view import changes, parse_registers, show
 from tinyhw.errors import ArgumentError
 
 def test_places() -> None:
-  assert place("v4:f32") == ("v", 4, 1, "f32") and place("s[2:5]") == ("s", 2, 4, "x32") and place("a7").file == "a"
-  assert place("exec").first == 126
+  assert parse_registers("v4:f32") == ("v", 4, 1, "f32") and parse_registers("s[2:5]") == ("s", 2, 4, "x32")
+  assert parse_registers("a7").file == "a"
+  assert parse_registers("exec").first == 126
   for wrong in ("v", "x3", "v4:f31", "s[2]"):
-    with pytest.raises(ArgumentError, match="no register to show"): place(wrong)
+    with pytest.raises(ArgumentError, match="no register to show"): parse_registers(wrong)
 
 def test_lanes_that_are_not_written_or_not_active() -> None:
   k, seen = Kernel(), []
@@ -24,7 +25,7 @@ def test_lanes_that_are_not_written_or_not_active() -> None:
   def watch(wave: object, step: object) -> None:
     if step.text == "s_endpgm":  # type: ignore[attr-defined]
       for text in ("v1:f32", "v0:u32", "exec", "s10", "s[11:11]", "scc", "v200", "vcc"):
-        seen.append(show(wave, place(text)))  # type: ignore[arg-type]
+        seen.append(show(wave, parse_registers(text)))  # type: ignore[arg-type]
   Box().run(k, watch=watch)
   v1, v0, mask, s10, s11, scc, none, vcc = seen
   assert v1[0].split() == ["v1:", "0", "1.5", "1.5", "1.5", "(-)", "(-)", "(-)", "(-)", "(-)"]

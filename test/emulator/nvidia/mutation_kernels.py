@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from test.codegen.products import product
 from test.emulator import mutation_kernels
 from test.emulator.mutation_kernels import Case, case
-from test.isa.sass.select.test_copies import boxed
+from test.isa.sass.select.test_async_copies import boxed
 from test.isa.sass.select.test_matrix import opts_of
 from tinyhw import dtypes
 from tinyhw.codegen.transform.tiling import Opt, OptOps

@@ -6,7 +6,7 @@ import pytest
 
 from tinyhw.emulator.command import assemble_all, request, run
 from tinyhw.emulator.errors import MissingHazard, MissingWait
-from tinyhw.emulator.nvidia.command import NvidiaMachine, place
+from tinyhw.emulator.nvidia.command import NvidiaMachine, parse_registers
 from tinyhw.errors import ArgumentError, ParseError
 from tinyhw.isa.sass.abi import ABI
 
@@ -115,4 +115,5 @@ def test_a_chip_that_is_not_there() -> None:
     request(["k.s", "--arch", "sm_86"])
 
 def test_places() -> None:
-  assert place("R4:f32") == ("R", 4, 4, "f32") and place("UR[4:5]") == ("UR", 4, 5, "x32") and place("UP0").bank == "UP"
+  assert parse_registers("R4:f32") == ("R", 4, 4, "f32") and parse_registers("UR[4:5]") == ("UR", 4, 5, "x32")
+  assert parse_registers("UP0").bank == "UP"

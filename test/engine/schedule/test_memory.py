@@ -1,4 +1,4 @@
-"""The memory plan: two buffers that are alive at one time never overlap, on random schedules."""
+"""The memory plan: two buffers that are live at one time never overlap, on random schedules."""
 from __future__ import annotations
 import random
 

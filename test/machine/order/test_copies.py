@@ -1,4 +1,4 @@
-"""Copies of any bank, as the data of an ISA define it. Each ISA's own test has the cases (late/test_copies.py)."""
+"""Copies of any bank, as the data of an ISA define it. Each ISA's own test has the cases (late/test_drop_copies.py)."""
 from __future__ import annotations
 
 from tinyhw.machine.ir.inst import Access, Bank, Block, Effect, Function, Inst, MInst, Operand, Reg, RegClass

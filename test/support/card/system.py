@@ -27,7 +27,7 @@ from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.library import FOLDERS
 from tinyhw.drivers.nvidia.rm import QUERY, RmClient, connect, version_of
-from tinyhw.drivers.nvidia.visible import node_of, place
+from tinyhw.drivers.nvidia.visible import node_of, pci_address
 from tinyhw.errors import DeviceError, TinyError
 
 FILES = ("/proc/driver/nvidia/version", "/sys/module/nvidia/version", "/sys/module/nvidia_uvm/version",
@@ -152,7 +152,7 @@ def cards(notes: Notes) -> None:
   """Each GPU that the kernel's driver runs; of the first one its classes, and which of ours they mean."""
   connection = connected()
   for info in connection.list_cards():
-    notes(node_of(info), f"{place(info)}, device {info.device_id:#06x}, id {info.gpu_id:#x}")
+    notes(node_of(info), f"{pci_address(info)}, device {info.device_id:#06x}, id {info.gpu_id:#x}")
   _, card = first_card()
   notes("name", card.name)
   notes("classes", " ".join(f"{number:#x}" for number in card.classes))

@@ -345,7 +345,7 @@ def run(function: Function, arguments: list[int], memory: dict[int, int], seed: 
 # random functions
 
 class Maker:
-  """Makes a random function: nested loops and diamonds, values of all classes, as many alive as `pressure` says."""
+  """Makes a random function: nested loops and diamonds, values of all classes, as many live as `pressure` says."""
   def __init__(self, target: Target, seed: int, pressure: int, size: int):
     self.rng, self.target, self.pressure, self.budget = random.Random(seed), target, pressure, size
     self.table: Any = target.table

@@ -22,7 +22,7 @@ class Tile(NamedTuple):
   leading: int
   stride: int
 
-  def place(self, row: int, step: int, size: int = 2) -> int:
+  def offset(self, row: int, step: int, size: int = 2) -> int:
     """The address of an element: a tile of 8 lines, drawn line by line, of which each piece of 16 bytes goes where the
     swizzle says."""
     along, across = (row, step) if self.turned else (step, row)
@@ -57,7 +57,7 @@ def fill(memory: bytearray, where: Tile, values: Numbers, encode: Callable[[floa
   """Put a factor there: its rows, or the columns of the second one."""
   for row, line in enumerate(values):
     for step, x in enumerate(line):
-      at = where.place(row, step, size)
+      at = where.offset(row, step, size)
       memory[at:at + size] = encode(x).to_bytes(size, "little")
 
 # Each lane copies BYTES / THREADS bytes from global memory to the same place of shared memory

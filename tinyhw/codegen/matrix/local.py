@@ -14,7 +14,7 @@ import math
 
 from tinyhw.codegen.kernel.affine import common_factor, linear, make, number
 from tinyhw.codegen.kernel.vector_width import gate_width, is_plain, width_along
-from tinyhw.codegen.matrix.operands import ProductRange, WorkgroupTile, further, place, position, times
+from tinyhw.codegen.matrix.operands import ProductRange, WorkgroupTile, further, first_index, position, times
 from tinyhw.codegen.transform.bulk_copies import MOST_LINES, OperandTensor, tensor_boxes, tensor_of, weights
 from tinyhw.codegen.transform.tiling import part_of, substitute
 from tinyhw.dtype import DType, dtypes
@@ -46,13 +46,13 @@ def share(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, axis: str, wave: 
   local = staged(x, tile, mn_range, wave, array, cut, fresh, stage)
   if conflicts: layout = layout.packed(axis)
   names = {mn_range.parts[-1]: axis, tile.steps: "step"}
-  firsts = {r: place(layout, name, wave) for r, name in names.items()}
+  firsts = {r: first_index(layout, name, wave) for r, name in names.items()}
   contiguous = layout.elements == (("step", layout.count, 1),)   # steps are adjacent: one wide load
   dtype, places = x.dtype.vec(layout.count), []
   for element in range(1 if contiguous else layout.count):
     outer, inner = (position([further(firsts[r], layout, names[r], element) if r in names else r for r in s.parts], s)
                     for s in (mn_range, tile.step))
-    places.append(UOp(Ops.INDEX, x.dtype, (local, array.place(outer, inner))))
+    places.append(UOp(Ops.INDEX, x.dtype, (local, array.offset(outer, inner))))
   if contiguous: return UOp(Ops.LOAD, dtype, (places[0],))
   return UOp(Ops.VECTORIZE, dtype, tuple([UOp(Ops.LOAD, x.dtype, (p,)) for p in places]))
 
@@ -66,7 +66,7 @@ class Array(NamedTuple):
   transposed: bool
   digits: tuple[tuple[int, int], ...] = ()
 
-  def place(self, row: UOp, step: UOp) -> UOp:
+  def offset(self, row: UOp, step: UOp) -> UOp:
     outer, inner = (step, row) if self.transposed else (row, step)
     return make(Ops.ADD, weakint, (times(outer, self.pitch), inner))
 
@@ -78,7 +78,7 @@ class SwizzledArray(NamedTuple):
   length: int   # elements of a line
   digits: tuple[tuple[int, int], ...] = ()
 
-  def place(self, row: UOp, step: UOp) -> UOp:
+  def offset(self, row: UOp, step: UOp) -> UOp:
     line, along = (step, row) if self.layout.transposed else (row, step)
     piece = self.length * PIECE_BYTES // LINE_BYTES
     number_of_piece = make(Ops.IDIV, weakint, (make(Ops.MOD, weakint, (along, number(self.length))), number(piece)))
@@ -153,7 +153,7 @@ def fragment(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, axis: str, wav
       at[name] = make(Ops.ADD, weakint, (at[name], times(digit, stride)))
       span *= radix
   row, step = (position([*s.parts[:-1], at[name]], s) for s, name in ((mn_range, axis), (tile.step, "step")))
-  return UOp(Ops.FRAGMENT, x.dtype.vec(layout.count), (UOp(Ops.INDEX, x.dtype, (local, array.place(row, step))), wave),
+  return UOp(Ops.FRAGMENT, x.dtype.vec(layout.count), (UOp(Ops.INDEX, x.dtype, (local, array.offset(row, step))), wave),
              transposed)
 
 def lies_along_rows(x: UOp, tile: WorkgroupTile, mn_range: ProductRange) -> bool:
@@ -306,7 +306,7 @@ def distance_along(index: UOp, r: UOp, most: int) -> float:
 
 def has_bank_conflicts(layout: Layout, axis: str, size: int) -> bool:
   """Do lanes that read this many bytes each read from rows (or columns) that are not adjacent, with bank conflicts?"""
-  places = {layout.place(axis, lane, 0) for lane in range(LOCAL_BYTES // size)}
+  places = {layout.coordinate(axis, lane, 0) for lane in range(LOCAL_BYTES // size)}
   return places != set(range(len(places)))
 
 def packed_place(row: UOp, digits: tuple[tuple[int, int], ...]) -> UOp:
@@ -345,7 +345,7 @@ def staged(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, wave: UOp, array
                for first, size, within in zip(cut.begin(at, mn_range, tile.step), (cut.rows, cut.steps), (down, along)))
   value = substitute(x, {**digits_of(row, mn_range, x), **digits_of(step, tile.step, x)})
   local = UOp(Ops.DEFINE_LOCAL, x.dtype, (), (stage, array.size(mn_range.size, tile.step.size)))
-  place = UOp(Ops.INDEX, x.dtype, (local, array.place(packed_place(row, array.digits), step)))
+  place = UOp(Ops.INDEX, x.dtype, (local, array.offset(packed_place(row, array.digits), step)))
   copies = vector_copies(value, place, along) or vector_copies(value, place, down) or [(value, place)]
   if idle: copies = [(gated(what, gate), to) for what, to in copies]
   stores = [make(Ops.STORE, dtypes.void,

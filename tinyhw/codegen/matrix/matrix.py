@@ -12,7 +12,7 @@ import math
 from tinyhw.codegen.kernel.affine import linear, make, number
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
 from tinyhw.codegen.matrix.local import RANGES, share, shared_operands
-from tinyhw.codegen.matrix.operands import WorkgroupTile, further, place
+from tinyhw.codegen.matrix.operands import WorkgroupTile, first_index, further
 from tinyhw.codegen.transform.tiling import substitute
 from tinyhw.dtype import DType, can_lossless_cast, dtypes
 from tinyhw.named_tuple import NamedTuple
@@ -40,7 +40,7 @@ def use_matrix(sink: UOp, tile: WorkgroupTile, matrices: tuple[Matrix, ...]) -> 
     wave = UOp(Ops.RANGE, weakint, (number(matrix.lanes),), tile.columns.arg)
     products = {u: product(u, tile, matrix, wave, fresh + 2 * RANGES * k, 2 * k) for k, u in enumerate(found)}
     ranges = tuple(wave if r is tile.columns else r for r in ranges_of(store) if r is not tile.rows)
-    row, column, count = place(matrix.c, "row", wave), place(matrix.c, "column", wave), matrix.c.count
+    row, column, count = first_index(matrix.c, "row", wave), first_index(matrix.c, "column", wave), matrix.c.count
     width = neighbours(store, found, tile, matrix.c)
     if width > 1:
       stores += [row_stored(store, products[found[0]], row_pieces, width, ranges)
@@ -65,8 +65,9 @@ def row_pieces_of(store: UOp, tile: WorkgroupTile, layout: Layout, wave: UOp, wi
   """Return the rows of which a lane has elements, in pieces of this many."""
   pieces: dict[int, list[tuple[int, int]]] = {}   # row -> column and first element of each
   for element in range(0, layout.count, width):
-    pieces.setdefault(layout.place("row", 0, element), []).append((layout.place("column", 0, element), element))
-  row, column = place(layout, "row", wave), place(layout, "column", wave)
+    line, along = (layout.coordinate(axis, 0, element) for axis in ("row", "column"))
+    pieces.setdefault(line, []).append((along, element))
+  row, column = first_index(layout, "row", wave), first_index(layout, "column", wave)
   found = []
   for down, members in pieces.items():
     least = min(members)[0]

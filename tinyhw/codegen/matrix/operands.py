@@ -75,7 +75,7 @@ def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool =
   bulk = any(o.op is OptOps.BULK_COPY and o.axis == axes[2] for o in opts)
   return WorkgroupTile(*ranges, tuple(lanes), bulk, aligned)
 
-def place(layout: Layout, axis: str, lane: UOp) -> UOp:
+def first_index(layout: Layout, axis: str, lane: UOp) -> UOp:
   """Return the row, column or step of the first element of a lane, as an index."""
   total, span = number(0), 1
   for name, radix, stride in layout.lanes:
@@ -87,7 +87,7 @@ def place(layout: Layout, axis: str, lane: UOp) -> UOp:
 
 def further(first: UOp, layout: Layout, axis: str, element: int) -> UOp:
   """Return the row, column or step of another element of the lane."""
-  return make(Ops.ADD, weakint, (first, number(layout.place(axis, 0, element))))
+  return make(Ops.ADD, weakint, (first, number(layout.coordinate(axis, 0, element))))
 
 def times(u: UOp, factor: int) -> UOp: return make(Ops.MUL, weakint, (u, number(factor)))
 

@@ -116,18 +116,18 @@ class _Pseudo:
 
   def index(self, u: UOp) -> None: self.text[u] = f"{self.text[u.src[0]]}[{strip_parens(self.text[u.src[1]])}]"
 
-  def place(self, u: UOp, lanes: int) -> str:
+  def element(self, u: UOp, lanes: int) -> str:
     """Return an element, or this many from it on: `data0[i:+8]`."""
     return self.text[u] if lanes == 1 or u.src[1].dtype.count > 1 else f"{self.text[u][:-1]}:+{lanes}]"
 
   def load(self, u: UOp) -> None:
-    text = self.place(u.src[0], u.dtype.count)
+    text = self.element(u.src[0], u.dtype.count)
     if len(u.src) > 1: text = f"({text} if {strip_parens(self.text[u.src[1]])} else {self.text[u.src[2]]})"
     self.value(u, text, keep=u.src[0].src[0].arg[0] in self.program.written or u.src[0].src[0].op is Ops.DEFINE_LOCAL)
 
   def store(self, u: UOp) -> None:
     gate = f"if {strip_parens(self.text[u.src[2]])}: " if len(u.src) > 2 else ""
-    self.line(f"{gate}{self.place(u.src[0], u.src[1].dtype.count)} = {strip_parens(self.text[u.src[1]])}")
+    self.line(f"{gate}{self.element(u.src[0], u.src[1].dtype.count)} = {strip_parens(self.text[u.src[1]])}")
 
   def accumulator(self, u: UOp) -> None:
     self.count += 1
@@ -141,8 +141,8 @@ class _Pseudo:
 
   def async_copy(self, u: UOp) -> None:
     gate = f"if {strip_parens(self.text[u.src[2]])}: " if len(u.src) > 2 else ""
-    self.line(f"{gate}{self.place(u.src[0], u.arg)} <- "
-              f"{self.text[u.src[1]] if u.src[1].op is Ops.TENSOR_BOX else self.place(u.src[1], u.arg)}")
+    self.line(f"{gate}{self.element(u.src[0], u.arg)} <- "
+              f"{self.text[u.src[1]] if u.src[1].op is Ops.TENSOR_BOX else self.element(u.src[1], u.arg)}")
 
   def box(self, u: UOp) -> None:
     sizes, first = "x".join(map(str, u.arg.sizes)), ", ".join(strip_parens(self.text[s]) for s in u.src[1:])

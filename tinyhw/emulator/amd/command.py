@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
 from tinyhw.emulator.amd.chips import CHIPS
 from tinyhw.emulator.amd.execute.wave import Workgroup
-from tinyhw.emulator.amd.view import changes, place, show
+from tinyhw.emulator.amd.view import changes, parse_registers, show
 from tinyhw.emulator.command import Machine, Option, RunOptions, label_of
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.errors import ArgumentError
@@ -52,7 +52,7 @@ class AmdMachine(Machine):
       raise ArgumentError(f"--threads {','.join(map(str, asked.threads))}: one to three numbers from 1 on are "
                           f"expected, of {MOST_THREADS} together")
     self.syntax = asked.arch if self.cdna or self.lanes == 32 else f"{asked.arch}:wave64"
-    self.shown = [place(text) for text in asked.shown]
+    self.shown = [parse_registers(text) for text in asked.shown]
     self.check_shown()
 
   def check_shown(self) -> None:

@@ -26,7 +26,7 @@ class ShownRegisters(NamedTuple):
   units: int
   form: str
 
-def place(text: str) -> ShownRegisters:
+def parse_registers(text: str) -> ShownRegisters:
   """Parse the name of registers. Raises ArgumentError."""
   found = _PLACE.match(text)
   form = found[7] or "x32" if found else ""

@@ -110,7 +110,7 @@ class Lanes(Expressions):
           active = self.scalar_word(self.active_at + i)
           word = word.alu(Ops.AND, active)
           if self.keeps(name):
-            others = place(self.state, at).load().alu(Ops.AND,
+            others = element(self.state, at).load().alu(Ops.AND,
                                                       active.alu(Ops.XOR, UOp.const(dtypes.uint32, 0xffffffff)))
             word = word.alu(Ops.OR, others)
         stores.append(self.word_store(at, word))
@@ -124,18 +124,18 @@ class Lanes(Expressions):
 
   def mask_bit(self, name: str) -> UOp:
     """Return each lane's bit of a mask that is an operand."""
-    return self.lane_bit(lambda i: place(self.state, self.operand("scalar", name, i)).load())
+    return self.lane_bit(lambda i: element(self.state, self.operand("scalar", name, i)).load())
 
   # ***** the state *****
 
   def operand(self, kind: str, name: str, part: int) -> UOp:
     """Return a word of the record."""
     at = self.operands.setdefault(RecordWord(kind, name, part), len(self.operands))
-    return place(self.record, UOp.const(dtypes.int32, 2 * (HEAD + at))).load()
+    return element(self.record, UOp.const(dtypes.int32, 2 * (HEAD + at))).load()
 
   def lanes_of(self, name: str, part: int) -> UOp:
     at = self.operand("row", name, part)
-    return place(self.state, at.alu(Ops.ADD, UOp.const(dtypes.int32, self.start)) if self.start else at)
+    return element(self.state, at.alu(Ops.ADD, UOp.const(dtypes.int32, self.start)) if self.start else at)
 
   def row(self, name: str, part: int) -> UOp:
     """Return a row of an operand."""
@@ -147,8 +147,8 @@ class Lanes(Expressions):
       bits = self.lane_bit(lambda i: self.scalar_word(self.active_at + i)).where(bits, self.row(name, part))
     return self.lanes_of(name, part).store(bits)
 
-  def scalar_word(self, register: int) -> UOp: return place(self.state, UOp.const(dtypes.int32, register)).load()
-  def word_store(self, at: UOp, word: UOp) -> UOp: return place(self.state, at).store(word)
+  def scalar_word(self, register: int) -> UOp: return element(self.state, UOp.const(dtypes.int32, register)).load()
+  def word_store(self, at: UOp, word: UOp) -> UOp: return element(self.state, at).store(word)
 
   def spread(self, word: UOp) -> UOp:
     """Broadcast a scalar to all lanes."""
@@ -165,7 +165,7 @@ class Lanes(Expressions):
 
   def word_scalar(self, name: str, part: int) -> UOp:
     """Return a scalar operand in all lanes."""
-    return self.spread(place(self.state, self.operand("scalar", name, part)).load())
+    return self.spread(element(self.state, self.operand("scalar", name, part)).load())
 
   # ***** values *****
 
@@ -194,7 +194,7 @@ class Lanes(Expressions):
     if magnitude: x = self.absolute(x)
     return self.flipped(x) if negate else x
 
-def place(buffer: UOp, index: UOp) -> UOp: return UOp(Ops.INDEX, buffer.dtype, (buffer, index))
+def element(buffer: UOp, index: UOp) -> UOp: return UOp(Ops.INDEX, buffer.dtype, (buffer, index))
 
 def built(make: Callable[[Capabilities], Lanes]) -> Native | None:
   """Compile the program of a translator that is made for this host. Return None if it stays in Python."""

@@ -48,7 +48,7 @@ class ShownRegisters(NamedTuple):
   last: int
   form: str
 
-def place(text: str) -> ShownRegisters:
+def parse_registers(text: str) -> ShownRegisters:
   """Parse the name of registers. Raises ArgumentError."""
   found = _PLACE.match(text)
   form = found[5] or "x32" if found else ""
@@ -77,7 +77,7 @@ class NvidiaMachine(Machine):
       given = ",".join(map(str, asked.threads))
       raise ArgumentError(f"--threads {given}: a number from 1 to {MOST_LANES} is expected: blocks have one dimension "
                           f"here")
-    self.shown = [place(text) for text in asked.shown]
+    self.shown = [parse_registers(text) for text in asked.shown]
     for it in self.shown:
       if it.bank == "R" and it.last >= asked.numbers["registers"]:
         raise ArgumentError(f"--show R{it.last}: the kernel has {asked.numbers['registers']} registers, see "

@@ -15,7 +15,7 @@ from tinyhw.config import BEAM, DEBUG, PROFILE, VIZ
 from tinyhw.device import Buffer, Device, DeviceLike, Launch
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory import cuts, writes
-from tinyhw.engine.memory.alive import alive
+from tinyhw.engine.memory.held import held_outside
 from tinyhw.engine.memory.buffers import Storage, buffer_of, buffers_in, multi, new_buffer, new_storage
 from tinyhw.engine.run.compile import BoundRunner, Runner, parts, value_of
 from tinyhw.engine.run.faults import boundary
@@ -23,7 +23,7 @@ from tinyhw.engine.schedule.lower import Kernel
 from tinyhw.engine.schedule.multi import SHARD
 from tinyhw.engine.schedule.numbers import counterparts
 from tinyhw.engine.schedule.schedule import (
-  COPIES, DROPPED, IN_MEMORY, Canonical, Schedule, canonicalize, schedule, schedule_of_any_numbers, strip)
+  DROPPED, IN_MEMORY, TRANSFER, Canonical, Schedule, canonicalize, schedule, schedule_of_any_numbers, strip)
 from tinyhw.engine.thread import this_thread as this_thread
 from tinyhw.errors import SymbolicError
 from tinyhw.helpers import GlobalCounters, uncollected
@@ -140,7 +140,7 @@ def _compute(nodes: list[UOp], overwritten: Sequence[Storage] | None) -> None:
   if made is None:
     assert kept is not None
     return kept.finish()
-  inner = alive_inside(made, canonical) if made.inner else {}
+  inner = held_inside_of(made, canonical) if made.inner else {}
   results, held_inside = run(made, canonical, kept, inner.values())
   for u, held in zip(todo, results): _mark(u, held)
   if inner:
@@ -166,9 +166,9 @@ def prepare(nodes: list[UOp]) -> None:
   """Schedule nodes and compile their kernels, without running anything."""
   todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
   if not todo: return
-  for place, kernels in uncollected(lambda: schedule_of_any_numbers(canonicalize(todo, known)))[1].runs:
-    if place == COPIES: continue
-    for device in (place or Device.DEFAULT,) if place is None or isinstance(place, str) else place:
+  for on, kernels in uncollected(lambda: schedule_of_any_numbers(canonicalize(todo, known)))[1].by_device:
+    if on == TRANSFER: continue
+    for device in (on or Device.DEFAULT,) if on is None or isinstance(on, str) else on:
       found_parts(device, [k.sink for k in kernels])
 
 def _with_outside(capture: Capture, todo: list[UOp], canonical: Canonical) -> Canonical:
@@ -275,12 +275,12 @@ def _mark(u: UOp, held: UOp | None) -> None:
 def _shaped(held: UOp, u: UOp) -> UOp:
   return held if held.shape == u.shape else UOp(Ops.RESHAPE, u.dtype, (held,) + to_indices(u.shape))
 
-def alive_inside(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
+def held_inside_of(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
   """Return the nodes that are held by the program and get a temporary buffer in a schedule, and their nodes in it."""
   later = counterparts(canonical.constant_roots, canonical.roots)
   found = {u: c for u, plain in canonical.new.items()
            if (c := later.get(plain, plain)) in made.inner and u is not c and u.realized is None}
-  return {u: found[u] for u in alive(canonical.new, found)}
+  return {u: found[u] for u in held_outside(canonical.new, found)}
 
 def run(made: Schedule, canonical: Canonical, kept: PreservedValues | None = None,
         inner: Collection[UOp] = ()) -> tuple[list[UOp | None], dict[UOp, UOp]]:
@@ -296,9 +296,10 @@ def run(made: Schedule, canonical: Canonical, kept: PreservedValues | None = Non
   storage: dict[UOp, Storage] = {b: buffer_of(node) for b, node in results.items()}
   for b, offset in plan.offsets.items():
     storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)
-  if this_thread.kernels is not None: this_thread.kernels.extend(k.sink for _, kernels in made.runs for k in kernels)
-  steps = [step for place, kernels in made.runs for step in _steps(place or Device.DEFAULT, kernels, storage,
-                                                                   canonical)]
+  if this_thread.kernels is not None:
+    this_thread.kernels.extend(k.sink for _, kernels in made.by_device for k in kernels)
+  steps = [step for devices, kernels in made.by_device
+           for step in _steps(devices or Device.DEFAULT, kernels, storage, canonical)]
   held: list[UOp | None] = []
   given: set[UOp] = set()
   for root in map(strip, canonical.roots):
@@ -331,7 +332,7 @@ def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storag
   used: list[tuple[Any, ...]] = [tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]])
                                         for b in k.buffers])
                                  for k in kernels]
-  if devices == COPIES:
+  if devices == TRANSFER:
     return [Step(None, pair, (), 0, k.line) for k, (to, source) in zip(kernels, used)
             for pair in copies(k.sink.arg, to, source)]
   if isinstance(devices, str): return _launches(devices, kernels, used, canonical.variables)

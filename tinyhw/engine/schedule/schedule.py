@@ -62,13 +62,13 @@ class Canonical:
 class Schedule:
   """A list of kernels to run.
 
-  kernels: in order. runs: the same, with adjacent kernels of one device together. By canonical node, `storage` has the
-  BUFFER or AFTER of each root's value, and `inner` the temporary BUFFER of another value. `local` has the distribution
-  of either on several devices, as far as it is needed. `plans` has memory plans by the temporary BUFFERs that outlive
-  the schedule.
+  kernels: in order. by_device: the same, with adjacent kernels of one device together. By canonical node, `storage`
+  has the BUFFER or AFTER of each root's value, and `inner` the temporary BUFFER of another value. `local` has the
+  distribution of either on several devices, as far as it is needed. `plans` has memory plans by the temporary BUFFERs
+  that outlive the schedule.
   """
   kernels: list[Kernel]
-  runs: list[tuple[str | tuple[str, ...] | None, list[Kernel]]]
+  by_device: list[tuple[str | tuple[str, ...] | None, list[Kernel]]]
   storage: dict[UOp, UOp]
   plan: MemoryPlan
   device: str | tuple[str, ...]
@@ -243,11 +243,11 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   local = dict(zip(given, distribute(given, came)))
   roots = [strip(r) for r in split_reductions([_computed(x.node) for x in local.values()], came)]
   passed("split", roots)
-  places = fused(roots)
-  passed("fuse", places)
-  lowering = Lowering(places)
+  fusion = fused(roots)
+  passed("fuse", fusion)
+  lowering = Lowering(fusion)
   kernels = lowering.kernels()
-  find_origins(kernels, places.nodes, came, {r: asked[g] for g, r in zip(given, roots)})
+  find_origins(kernels, fusion.nodes, came, {r: asked[g] for g, r in zip(given, roots)})
   passed("lower", kernels)
   storage = dict(lowering.storage)
   storage.update((g, storage[r]) for g, r in zip(given, roots))
@@ -260,8 +260,8 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   passed("plan", plan)
   kernels = [k for k in kernels if not stores_nothing(k)]
   inner = _inner(storage, plan, came)
-  runs = [(device, list(run)) for device, run in groupby(kernels, devices_of)]
-  return Schedule(kernels, runs, storage, plan, next((d for d in (r.device for r in roots) if d), ""),
+  by_device = [(device, list(adjacent)) for device, adjacent in groupby(kernels, devices_of)]
+  return Schedule(kernels, by_device, storage, plan, next((d for d in (r.device for r in roots) if d), ""),
                   {g: x for g, x in local.items() if is_multi(g)}, inner)
 
 def _inner(storage: dict[UOp, UOp], plan: MemoryPlan, came: dict[UOp, UOp]) -> dict[UOp, UOp]:
@@ -289,11 +289,11 @@ def find_origins(kernels: list[Kernel], nodes: Sequence[UOp], came: dict[UOp, UO
     for s in v.src: found.setdefault(s, found[v])
   for k in kernels: k.origin = found.get(k.node)
 
-COPIES = "copies"
+TRANSFER = "transfer"
 
 def devices_of(kernel: Kernel) -> str | tuple[str, ...] | None:
-  """Return the device, or devices, on which a kernel runs; None for the default one; COPIES for a copy."""
-  return COPIES if kernel.sink.op is Ops.COPY else kernel.buffers[0].device
+  """Return the device, or devices, on which a kernel runs; None for the default one; TRANSFER for a copy."""
+  return TRANSFER if kernel.sink.op is Ops.COPY else kernel.buffers[0].device
 
 def _computed(u: UOp) -> UOp:
   """Return the node that has a kernel: u without its reshapes, or a copy of storage."""

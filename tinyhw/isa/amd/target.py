@@ -4,7 +4,7 @@ from __future__ import annotations
 from tinyhw.errors import CompileError
 from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
-from tinyhw.isa.amd.late.copies import drop_copies
+from tinyhw.isa.amd.late.drop_copies import drop_copies
 from tinyhw.isa.amd.late.dual import pair_operations
 from tinyhw.isa.amd.late.emit import encode_function
 from tinyhw.isa.amd.late.demanded_words import reduce_to_words

@@ -40,7 +40,7 @@ VECTOR = pairs((Ops.CAST,), dtypes.float16)   # of float32: how results of the m
 
 REGISTERS = 250        # of a lane, less those that the hardware and spills of predicates take
 WARPS_PER_SM = 16      # of a launch, to hide the latency of memory
-COPIES = (4, 8, 16)    # bytes of an asynchronous copy
+COPY_BYTES = (4, 8, 16)    # of an asynchronous copy
 # of bytes by four warps together (wgmma), for each byte of shared memory: 4096 and 128 a cycle and SM
 PRODUCTS_PER_BYTE = 32
 # 128 bytes a cycle of shared memory, divided by an SM's share of the 5120 of Hopper's second-level cache
@@ -68,7 +68,7 @@ def capabilities(arch: str) -> Capabilities:
                       threads=multiprocessors * WARPS_PER_SM, lanes=WARP,
                       local_bytes=local_bytes(arch), unit_registers=PARTITIONS * FILE.registers * WARP,
                       hidden_registers=bank.HIDDEN_REGISTERS,
-                      copies=COPIES, bulk_copies=generation.name in WITH_BULK_COPIES, exchanges=True,
+                      copies=COPY_BYTES, bulk_copies=generation.name in WITH_BULK_COPIES, exchanges=True,
                       products_per_byte=PRODUCTS_PER_BYTE,
                       cache_cost=CACHE_COST,
                       cache_bytes=caches,

@@ -9,7 +9,7 @@ from tinyhw.isa.sass.table import branch, regs
 
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.capabilities import capabilities, generation_of
-from tinyhw.isa.sass.late.copies import drop_copies
+from tinyhw.isa.sass.late.drop_copies import drop_copies
 from tinyhw.isa.sass.late.emit import encode_function
 from tinyhw.isa.sass.late.schedule import control_words, lines_of
 from tinyhw.isa.sass.macros.macros import expand_macros, make

@@ -102,8 +102,8 @@ def _rotary(x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor | None, inter
   if not 0 < width <= int(y.shape[-1]) or width % 2: raise ShapeError(f"cannot turn {width} of {y.shape[-1]} numbers")
   if positions is not None: cos, sin = cos[positions], sin[positions]                   # (B, T, width / 2)
   c, s = cos[..., :width // 2].unsqueeze(-2), sin[..., :width // 2].unsqueeze(-2)
-  turned = _rotated(y[..., :width], c, s, interleaved)
-  z = turned if width == int(y.shape[-1]) else turned.cat(y[..., width:], dim=-1)
+  rotated = _rotated(y[..., :width], c, s, interleaved)
+  z = rotated if width == int(y.shape[-1]) else rotated.cat(y[..., width:], dim=-1)
   return z.reshape(x.shape) if flat else z.transpose(1, 2)
 
 @operator("RotaryEmbedding", 23)

@@ -173,7 +173,7 @@ class _Kernel:
     self.places: dict[tuple[_Scope, UOp], int] = {}
     self.together: dict[UOp, list[UOp]] = {}  # a result's STORE -> all STOREs over the same ranges
 
-  def place(self, scope: _Scope, u: UOp) -> int:
+  def index(self, scope: _Scope, u: UOp) -> int:
     """The index of u's value for code in a scope."""
     key = (scope.home(u)[0], u)
     if key not in self.places:
@@ -192,12 +192,12 @@ class _Kernel:
         if u in home.known: continue
         home.known.add(u)
         rule = _NESTED.get(u.op)
-        if rule is not None: home.steps[level].append((rule(self, u, home), picker(()), self.place(home, u)))
+        if rule is not None: home.steps[level].append((rule(self, u, home), picker(()), self.index(home, u)))
         elif u.op is not Ops.RANGE: home.steps[level].append(self._step(u, home))
 
   def _step(self, u: UOp, scope: _Scope) -> Step:
-    at = self.place(scope, u)
-    sources = picker([self.place(scope, s) for s in u.src])
+    at = self.index(scope, u)
+    sources = picker([self.index(scope, s) for s in u.src])
     if u.op is Ops.AFTER: return lambda memory, *stores: memory, sources, at
     if u.op not in (Ops.PARAM, Ops.DEFINE_LOCAL, Ops.DEFINE_VAR, Ops.BIND): return value_function(u), sources, at
     value: Any
@@ -211,8 +211,8 @@ class _Kernel:
     scope = _Scope(ranges, parent)
     self.build(tuple([r.src[0] for r in ranges]), parent)
     self.build(values, scope)
-    scope.counters = [(self.place(scope, r), self.place(scope, r.src[0])) for r in ranges]
-    return scope, [self.place(scope, v) for v in values]
+    scope.counters = [(self.index(scope, r), self.index(scope, r.src[0])) for r in ranges]
+    return scope, [self.index(scope, v) for v in values]
 
   def store(self, u: UOp, parent: _Scope) -> Function:
     """Run the stores over these ranges. At each point all values are computed, then all are stored."""
@@ -257,7 +257,7 @@ class _Kernel:
       raise VerifyError(f"an EXCHANGE under {len(lanes)} LOCAL ranges; lanes that exchange values are those of one: "
                         f"{u!r}")
     scope, (at,) = self.inner(u.src, (lanes[0],), parent)
-    own, other, count = self.place(parent, lanes[0]), self.place(scope, lanes[0]), self.place(parent, lanes[0].src[0])
+    own, other, count = self.index(parent, lanes[0]), self.index(scope, lanes[0]), self.index(parent, lanes[0].src[0])
     def exchange() -> Any:
       self.values[other] = exchanged_lane(u, self.values[own], self.values[count])
       self.run(scope, 1, lambda: None)
@@ -338,7 +338,7 @@ class _Program:
     for u in program.uops:
       if u.op in (Ops.RANGE, Ops.IF):
         block = _Block(u)
-        stack[-1].add(None, block, self.place(u))
+        stack[-1].add(None, block, self.index(u))
         stack.append(block)
       elif u.op in (Ops.END, Ops.ENDIF):
         if stack[-1].bracket is not u.src[0]:
@@ -347,31 +347,31 @@ class _Program:
       else: stack[-1].add(*self._step(u))
     if len(stack) != 1: raise VerifyError(f"{program.name}: {stack[-1].bracket!r} is never closed")
 
-  def place(self, u: UOp) -> int: return self.places.setdefault(u, len(self.places))
+  def index(self, u: UOp) -> int: return self.places.setdefault(u, len(self.places))
 
   def _step(self, u: UOp) -> tuple[Callable[..., Any] | Shared, Any, int]:
     op = u.op
     nothing = picker(())
-    if op is Ops.BARRIER: return _barrier, nothing, self.place(u)
+    if op is Ops.BARRIER: return _barrier, nothing, self.index(u)
     missing = [s for s in u.src if s not in self.places]
     if missing: raise VerifyError(f"{u!r} stands before its source {missing[0]!r}")
     if op is Ops.PARAM:
       memory = parameter(u, self.buffers)
-      return lambda: memory, nothing, self.place(u)
+      return lambda: memory, nothing, self.index(u)
     if op is Ops.DEFINE_VAR:
       value = variable(u, self.variables)
-      return lambda: value, nothing, self.place(u)
+      return lambda: value, nothing, self.index(u)
     if op is Ops.DEFINE_LOCAL:
       name, size = f"shared array {u.arg[0]}", u.arg[1]
-      return lambda: CheckedArray(name, [None] * size, size), nothing, self.place(u)
-    if op is Ops.ACC: return lambda x: x, picker([self.place(u.src[0])]), self.place(u)
+      return lambda: CheckedArray(name, [None] * size, size), nothing, self.index(u)
+    if op is Ops.ACC: return lambda x: x, picker([self.index(u.src[0])]), self.index(u)
     if op is Ops.ASSIGN_ACC:  # the result of this goes to the index of the ACC
-      self.places[u] = self.place(u.src[0])
-      return lambda x: x, picker([self.place(u.src[1])]), self.place(u.src[0])
+      self.places[u] = self.index(u.src[0])
+      return lambda x: x, picker([self.index(u.src[1])]), self.index(u.src[0])
     together = (op is Ops.MMA and u.arg.lanes > 1 or op in (Ops.FRAGMENT, Ops.EXCHANGE) or op is Ops.ASYNC_COPY
                 and u.src[1].op is Ops.TENSOR_BOX)
-    if together: return Shared(u), tuple([self.place(s) for s in u.src]), self.place(u)
-    return value_function(u), picker([self.place(s) for s in u.src]), self.place(u)
+    if together: return Shared(u), tuple([self.index(s) for s in u.src]), self.index(u)
+    return value_function(u), picker([self.index(s) for s in u.src]), self.index(u)
 
   def run(self, block: _Block, values: list[Any]) -> Iterator[Shared | None]:
     """Execute a block. Yield None at every BARRIER, and a Shared at each operation that needs other lanes."""

@@ -85,25 +85,25 @@ class Shared:
   def multiply(self, lanes: list[Shared]) -> None:
     """Give each of the lanes that hold one matrix its share of the result."""
     matrix: Matrix = self.u.arg
-    sides = ((matrix.a, "row", "step", matrix.m * matrix.k, matrix.k),
-             (matrix.b, "step", "column", matrix.k * matrix.n, matrix.n),
-             (matrix.c, "row", "column", matrix.m * matrix.n, matrix.n))
+    operands = ((matrix.a, "row", "step", matrix.m * matrix.k, matrix.k),
+                (matrix.b, "step", "column", matrix.k * matrix.n, matrix.n),
+                (matrix.c, "row", "column", matrix.m * matrix.n, matrix.n))
     whole: list[list[Any]] = []
-    for i, (layout, down, across, size, width) in enumerate(sides):
+    for i, (layout, down, across, size, width) in enumerate(operands):
       if layout is None:
         whole.append(self.operand(lanes, i))
         continue
       content: list[Any] = [None] * size
       for number, lane in enumerate(lanes):
         for e, x in enumerate(lane.values[lane.places[i]]):  # type: ignore[index]  # all of them have values now
-          content[layout.place(down, number, e) * width + layout.place(across, number, e)] = x
+          content[layout.coordinate(down, number, e) * width + layout.coordinate(across, number, e)] = x
       whole.append(content)
     result = matrix_product(self.u)(*whole)
     c = matrix.c
     assert c is not None
     for number, lane in enumerate(lanes):
       assert lane.values is not None
-      places = [c.place("row", number, e) * matrix.n + c.place("column", number, e) for e in range(c.count)]
+      places = [c.coordinate("row", number, e) * matrix.n + c.coordinate("column", number, e) for e in range(c.count)]
       lane.values[lane.at] = tuple([result[at] for at in places])
 
   def operand(self, lanes: list[Shared], number: int) -> list[Any]:
@@ -115,6 +115,6 @@ class Shared:
     (memory, at), size = places[0], operand.dtype.itemsize
     def element(row: int, step: int) -> Any:
       line, along = (step, row) if operand.arg.transposed else (row, step)
-      return memory.read(at + operand.arg.place(line, along, size))
+      return memory.read(at + operand.arg.offset(line, along, size))
     if number == 0: return [element(row, step) for row in range(matrix.m) for step in range(matrix.k)]
     return [element(column, step) for step in range(matrix.k) for column in range(matrix.n)]

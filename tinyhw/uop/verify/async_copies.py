@@ -54,5 +54,5 @@ def _wait(u: UOp) -> str | None:
   return (None if len(left) in (1, 2) and all(isinstance(n, int) and n >= 0 for n in left)
           else f"leaves {u.arg!r} groups")
 
-COPIES: dict[Ops, Callable[[UOp], str | None]] = {
+COPY_CHECKS: dict[Ops, Callable[[UOp], str | None]] = {
   Ops.ASYNC_COPY: _async_copy, Ops.TENSOR_BOX: _box, Ops.SIGNALS: _signals, Ops.COMMIT: _commit, Ops.WAIT: _wait}

@@ -16,7 +16,7 @@ from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.matrix import BLOCK_BYTES, WORD_BYTES, Matrix, Scattered, SwizzledLayout, blocks_of
 from tinyhw.uop.ops import KernelInfo, UOp, resolve, same_shape
 from tinyhw.uop.text import line_number, show
-from tinyhw.uop.verify.async_copies import COPIES
+from tinyhw.uop.verify.async_copies import COPY_CHECKS
 from tinyhw.uop.verify.inbounds import outside, outside_run
 
 Check = Callable[[UOp], "str | None"]
@@ -347,7 +347,7 @@ KERNEL: dict[Ops, Check] = {
   Ops.AFTER: _first_type,  # AFTER(DEFINE_LOCAL, stores): codegen replaces STAGE by this
   Ops.MMA: lambda u: _matrix(u), Ops.FRAGMENT: lambda u: _fragment(u, 2),
   Ops.SHARED_OPERAND: lambda u: _shared_operand(u),
-  Ops.TENSOR_BOX: COPIES[Ops.TENSOR_BOX],
+  Ops.TENSOR_BOX: COPY_CHECKS[Ops.TENSOR_BOX],
   Ops.EXCHANGE: lambda u: _exchange(u),
   Ops.SINK: lambda u: None if u.arg is None or isinstance(u.arg, KernelInfo) else f"argument {u.arg!r} is no "
   f"KernelInfo",
@@ -416,7 +416,7 @@ PROGRAM: dict[Ops, Check] = {
   Ops.ENDIF: lambda u: None if len(u.src) == 1 and u.src[0].op is Ops.IF else "closes no IF",
   Ops.STORE: lambda u: _store(u) if all(s.op is not Ops.RANGE for s in u.src[2:]) else "names ranges; in a Program "
   "brackets do that",
-  Ops.FRAGMENT: lambda u: _fragment(u, 1), Ops.SHARED_OPERAND: _shared_operand, Ops.EXCHANGE: _exchange, **COPIES,
+  Ops.FRAGMENT: lambda u: _fragment(u, 1), Ops.SHARED_OPERAND: _shared_operand, Ops.EXCHANGE: _exchange, **COPY_CHECKS,
   Ops.SINK: _anything, Ops.NOOP: _anything,
 }
 

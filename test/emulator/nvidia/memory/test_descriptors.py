@@ -18,17 +18,17 @@ def test_fields() -> None:
 def test_lines_of_steps(line: int) -> None:
   drawn = tile(2048, line, False, 24)
   for row, pieces in enumerate(k_major(descriptor(word(drawn.words)), 24)):
-    assert pieces == [drawn.place(row, step) for step in (0, 8)]
+    assert pieces == [drawn.offset(row, step) for step in (0, 8)]
 
 @pytest.mark.parametrize("line", (16, 32, 64, 128))
 def test_lines_of_rows(line: int) -> None:
   drawn = tile(2048, line, True, 64)
   for step, pieces in enumerate(mn_major(descriptor(word(drawn.words)), 8, 16)):
-    assert pieces == [drawn.place(row, step) for row in range(0, 64, 8)]
+    assert pieces == [drawn.offset(row, step) for row in range(0, 64, 8)]
 
 def test_the_next_steps_are_behind_in_the_line() -> None:
   drawn = tile(1024, 128, False, 8)
-  assert k_major(descriptor(word(drawn.words) + 2), 8) == [[drawn.place(row, step) for step in (16, 24)]
+  assert k_major(descriptor(word(drawn.words) + 2), 8) == [[drawn.offset(row, step) for step in (16, 24)]
                                                            for row in range(8)]
 
 def test_what_is_refused() -> None:

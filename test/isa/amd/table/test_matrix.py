@@ -36,13 +36,14 @@ def test_layouts_of_the_vector_unit_have_each_element() -> None:
   """Lanes have the rows and columns of their accumulators; each accumulator is in one lane."""
   m = VECTOR.matrix
   assert m.a is not None and m.b is not None and m.c is not None
-  places = {(m.c.place("row", lane, k), m.c.place("column", lane, k)): lane for lane in range(32)
+  places = {(m.c.coordinate("row", lane, k), m.c.coordinate("column", lane, k)): lane for lane in range(32)
             for k in range(m.c.count)}
   assert sorted(places) == [(row, column) for row in range(m.m) for column in range(m.n)]
   for (row, column), lane in places.items():
     for layout, name, at in ((m.a, "row", row), (m.b, "column", column)):
-      assert ({layout.place("step", lane, k) for k in range(layout.count) if layout.place(name, lane, k) == at}
-              == set(range(m.k)))
+      steps = {layout.coordinate("step", lane, k) for k in range(layout.count)
+               if layout.coordinate(name, lane, k) == at}
+      assert steps == set(range(m.k))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arch, unit", UNITS, ids=NAMES)

@@ -17,7 +17,7 @@ def test_layouts(unit: Unit) -> None:
           and m.c is not None)
   for layout, axes, size in ((m.a, ("row", "step"), m.m * m.k), (m.b, ("step", "column"), m.k * m.n),
                              (m.c, ("row", "column"), m.m * m.n)):
-    places = {tuple(layout.place(axis, lane, element) for axis in axes) for lane in range(32)
+    places = {tuple(layout.coordinate(axis, lane, element) for axis in axes) for lane in range(32)
               for element in range(layout.count)}
     assert len(places) == size and (size == 32 * layout.count or unit is VECTOR)
 
@@ -33,13 +33,14 @@ def test_places_are_the_hardware_s(unit: Unit) -> None:
   for lane in range(32):
     g, t = divmod(lane, 4)
     for k in range(4):
-      assert (m.c.place("row", lane, k), m.c.place("column", lane, k)) == (g + 8 * (k >> 1), 2 * t + (k & 1))
+      assert (m.c.coordinate("row", lane, k), m.c.coordinate("column", lane, k)) == (g + 8 * (k >> 1), 2 * t + (k & 1))
     for k in range(2 * n):
-      assert (m.b.place("step", lane, k), m.b.place("column", lane, k)) == (n * t + k % n + 4 * n * (k // n), g)
+      step = n * t + k % n + 4 * n * (k // n)
+      assert (m.b.coordinate("step", lane, k), m.b.coordinate("column", lane, k)) == (step, g)
     for k in range(4 * n):
       register = k // n
-      assert (m.a.place("row", lane, k), m.a.place("step", lane, k)) == (g + 8 * (register & 1),
-                                                                         n * t + k % n + 4 * n * (register >> 1))
+      row, step = g + 8 * (register & 1), n * t + k % n + 4 * n * (register >> 1)
+      assert (m.a.coordinate("row", lane, k), m.a.coordinate("step", lane, k)) == (row, step)
 
 @pytest.mark.parametrize("unit", (*OF_GROUPS, *FP8_OF_GROUPS), ids=lambda unit: unit.key.format(unit.matrix.n))
 def test_places_of_a_group_s_result_are_the_hardware_s(unit: Unit) -> None:
@@ -49,8 +50,8 @@ def test_places_of_a_group_s_result_are_the_hardware_s(unit: Unit) -> None:
   for thread in range(m.lanes):
     warp, g, t = thread // 32, thread % 32 // 4, thread % 4
     for k in range(m.n // 2):
-      assert (m.c.place("row", thread, k), m.c.place("column", thread, k)) == (16 * warp + g + 8 * (k >> 1 & 1),
-                                                                               8 * (k >> 2) + 2 * t + (k & 1))
+      row, column = 16 * warp + g + 8 * (k >> 1 & 1), 8 * (k >> 2) + 2 * t + (k & 1)
+      assert (m.c.coordinate("row", thread, k), m.c.coordinate("column", thread, k)) == (row, column)
 
 def test_units_that_are_less_exact_must_be_allowed() -> None:
   assert {generation: sorted(less_exact(generation)) for generation in ("sm_80", "sm_89", "sm_90")} == {

@@ -54,8 +54,8 @@ class WaveRegisters:
     """Return the rows that exist."""
     return [*range(self.arch), *range(AGPR, AGPR + self.accumulation)]
 
-  def place(self, row: int) -> int:
-    """Return the place where a row begins. Raises KeyError if there is no such register."""
+  def offset(self, row: int) -> int:
+    """Return the offset of a row. Raises KeyError if there is no such register."""
     if 0 <= row < self.arch: return VECTORS_AT - SCALARS_AT + row * self.row_bytes
     if AGPR <= row < AGPR + self.accumulation:
       return VECTORS_AT - SCALARS_AT + (self.arch + row - AGPR) * self.row_bytes
@@ -63,7 +63,7 @@ class WaveRegisters:
 
   def row(self, number: int) -> memoryview:
     """Return the bytes of a row. Raises KeyError."""
-    at = self.place(number) - (VECTORS_AT - SCALARS_AT)
+    at = self.offset(number) - (VECTORS_AT - SCALARS_AT)
     return self.vectors[at:at + self.row_bytes]
 
 class RegisterRows(dict[int, Any]):

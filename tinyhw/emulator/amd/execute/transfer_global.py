@@ -132,7 +132,7 @@ class Resource:
     self.stride, self.records = words[1] >> 16 & 0x3fff, words[2]
     if words[1] >> 30: raise UnknownInstruction("a buffer resource with a swizzle is not emulated; use linear ones")
 
-  def place(self, index: int, offset: int, size: int) -> int | None:
+  def address(self, index: int, offset: int, size: int) -> int | None:
     """Return the address of an element without the scalar offset, or None if it is outside."""
     if self.stride: inside = index < self.records and offset + size <= self.stride
     else: inside = offset + size <= self.records
@@ -153,7 +153,7 @@ def _buffer(uses: NamedOperands, mode: Mode, action: str, what: str, kind: Acces
     for lane in lanes:
       index = wave.u[vector][lane] if indexed and vector is not None else 0
       place = wave.u[vector + bool(indexed)][lane] if offset_in_register and vector is not None else 0
-      address = buffer.place(index, place + offset, element.bytes)
+      address = buffer.address(index, place + offset, element.bytes)
       found.append(None if address is None else address + shift)
     return found
   def load(wave: Wave) -> None:

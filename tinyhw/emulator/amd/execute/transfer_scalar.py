@@ -30,7 +30,7 @@ def bind(uses: NamedOperands, mode: Mode) -> Callable[[Wave], None] | None:
   def run(wave: Wave) -> None:
     moved = offset + register(wave)
     if buffer:
-      address = Resource([wave.s[base + i] for i in range(4)]).place(0, moved & aligned, element.bytes)
+      address = Resource([wave.s[base + i] for i in range(4)]).address(0, moved & aligned, element.bytes)
       data = bytes(element.bytes) if address is None else wave.memory.load(address, element.bytes, SCALAR)
     else:
       address = wave.wide(base) + moved & ADDRESS_MASK

@@ -53,7 +53,7 @@ class Product(NamedTuple):
   """The common part of an instruction in the four warps.
 
   - d, a: registers; a is -1 where operand A is in shared memory.
-  - turned: for A and B, whether the operand is MN-major. signs: 1 or -1. factors: descriptors.
+  - transposed: for A and B, whether the operand is MN-major. signs: 1 or -1. factors: descriptors.
   - sums: whether d is added to. ends: whether it ends a group.
   """
   pc: int
@@ -61,7 +61,7 @@ class Product(NamedTuple):
   columns: int
   d: int
   a: int
-  turned: tuple[bool, bool]
+  transposed: tuple[bool, bool]
   signs: tuple[int, int]
   factors: tuple[int, int]
   sums: bool
@@ -133,11 +133,11 @@ def lines(group: Warpgroup, product: Product, which: int, count: int) -> Rows:
   """Return the rows of operand A, or the columns of operand B."""
   size, decode = product.kind.element, (product.kind.decode_a, product.kind.decode_b)[which]
   place: Descriptor = descriptor(product.factors[which])
-  turned, sign = product.turned[which], product.signs[which]
-  addresses = mn_major(place, count * size // PIECE, DEPTH // size) if turned else k_major(place, count)
+  transposed, sign = product.transposed[which], product.signs[which]
+  addresses = mn_major(place, count * size // PIECE, DEPTH // size) if transposed else k_major(place, count)
   found = [[x for address in line for x in elements(group.shared.look(group.actor, address, PIECE), size, decode, sign)]
            for line in addresses]
-  return [list(line) for line in zip(*found)] if turned else found
+  return [list(line) for line in zip(*found)] if transposed else found
 
 def rows_in_registers(warp: Warp, product: Product) -> Rows:
   """Return a warp's rows of operand A, from registers."""
@@ -206,8 +206,8 @@ def multiply(o: Operands) -> Step:
   if c not in (d, regs.RZ):
     raise UnknownInstruction(f"{o.form.key} adds to {c} and writes {d}: only {d} or RZ has a meaning here")
   a, descriptors = (o.values["a"].index, o.values["ub"].index - 2) if o.has("a") else (-1, o.values["ua"].index)
-  turned, signs = (bool(o.word("tnspA")), bool(o.word("tnspB"))), (-1 if o.word("negA") else 1,
-                                                                   -1 if o.word("negB") else 1)
+  transposed = bool(o.word("tnspA")), bool(o.word("tnspB"))
+  signs = -1 if o.word("negA") else 1, -1 if o.word("negB") else 1
   accumulate = o.predicate("qi")
   ends = o.number("group") != NO_GROUP
   def run(warp: Warp, mask: int) -> None:
@@ -217,7 +217,7 @@ def multiply(o: Operands) -> Step:
     sums = bool(accumulate(warp) & 1) and c is d
     if sums: check_known(warp, d.index, d.cls.units)
     factors = words[0] | words[1] << 32, words[2] | words[3] << 32
-    group.issue(warp, Product(warp.at, kind, columns, d.index, a, turned, signs, factors, sums, ends))
+    group.issue(warp, Product(warp.at, kind, columns, d.index, a, transposed, signs, factors, sums, ends))
   return run
 
 def check_known(warp: Warp, first: int, count: int) -> None:

@@ -97,7 +97,7 @@ def checked(address: int) -> int:
 
 # ***** instructions *****
 
-def place(o: Operands) -> Source:
+def addresses(o: Operands) -> Source:
   """Return the address in each lane."""
   lanes, uniform, offset = o.raw("a", "u"), o.raw("uc", "u"), o.number("o")
   return lambda warp: [x + y + offset & WORD for x, y in zip(lanes(warp), uniform(warp))]
@@ -128,7 +128,7 @@ def arrive(o: Operands) -> Step:
   kind, red = o.word("arrive"), o.word("red")
   if kind not in ARRIVALS or red == "TMASK":
     raise UnknownInstruction(f"SYNCS.ARRIVE.{red}.{kind} is not supported yet")
-  semantics, address, source, index = ARRIVALS[kind], place(o), o.raw("b", "u"), o.values["d"].index
+  semantics, address, source, index = ARRIVALS[kind], addresses(o), o.raw("b", "u"), o.values["d"].index
   def run(warp: Warp, mask: int) -> None:
     shared, places, values, words = shared_of(warp), address(warp), source(warp), list(ZEROS)
     known = shared.release(warp.number)
@@ -142,7 +142,7 @@ def arrive(o: Operands) -> Step:
 
 def look(o: Operands) -> Step:
   """SYNCS.PHASECHK: test whether the phase with the parity of bit 31 has completed. TRYWAIT waits for some time."""
-  patient, address, source, truth = o.word("trywait") == "TRYWAIT", place(o), o.raw("b", "u"), o.sink("pu", "p")
+  patient, address, source, truth = o.word("trywait") == "TRYWAIT", addresses(o), o.raw("b", "u"), o.sink("pu", "p")
   def run(warp: Warp, mask: int) -> None:
     shared, places, values = shared_of(warp), address(warp), source(warp)
     def see() -> int:
@@ -170,7 +170,7 @@ def has_completed(warp: Warp, address: int, parity: int) -> bool:
 
 def forget(o: Operands) -> Step:
   """SYNCS.CCTL.IV: the memory is no barrier any more."""
-  address = place(o)
+  address = addresses(o)
   def run(warp: Warp, mask: int) -> None:
     shared, places = shared_of(warp), address(warp)
     for at in {places[lane] for lane in lanes_of(mask)}:

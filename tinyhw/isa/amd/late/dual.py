@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from tinyhw.isa.amd.asm.encode import compiled
-from tinyhw.isa.amd.late.copies import vector
+from tinyhw.isa.amd.late.drop_copies import vector
 from tinyhw.isa.amd.late.hazards import EXEC_BITS, named
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.form import Form

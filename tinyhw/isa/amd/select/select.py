@@ -96,7 +96,7 @@ class Selector(Matrices):
   def load(self, u: UOp) -> Reg:
     index, dtype = u.src[0], u.dtype
     if u not in self.varying: return self.scalar_load(u)
-    key, operands, offset = self.place(index, "load", self.extension(dtype))
+    key, operands, offset = self.address(index, "load", self.extension(dtype))
     if dtype.itemsize > MAX_ACCESS_BYTES: return self.loaded(u, operands[0], offset)
     cls = self.class_of(dtype, True)
     if len(u.src) == 1: result = self.op(cls, key, *operands, offset=offset)
@@ -134,7 +134,7 @@ class Selector(Matrices):
     fits = low <= more * size <= high and (rest is None or rest.vmin >= 0)
     return (more * size, rest) if fits else (0, i)
 
-  def place(self, index: UOp, kind: str, form: str) -> tuple[str, list[Any], int]:
+  def address(self, index: UOp, kind: str, form: str) -> tuple[str, list[Any], int]:
     """The key of a vector access to memory, the operands of its address, and the constant offset in bytes."""
     buffer, i = index.src
     size = buffer.dtype.itemsize
@@ -185,7 +185,7 @@ class Selector(Matrices):
 
   def store(self, u: UOp) -> None:
     index, value = u.src[0], u.src[1]
-    key, address, offset = self.place(index, "store", f"b{8 * value.dtype.itemsize}")
+    key, address, offset = self.address(index, "store", f"b{8 * value.dtype.itemsize}")
     operands = [address[0], self.stored(value), *address[1:]]
     gate = gate_of(u)
     if gate is not None: self.masked(gate, key, operands, offset, None)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FARTHEST = 1 << 23         # bytes that an instruction can add to an address, or subtract
 DESCRIPTORS = range(4, 20) # uniform registers of products of four warps (select/matrix.py)
-BULK_COPIES = range(20, 40)      # uniform registers of bulk tensor copies (select/copies.py)
+BULK_COPIES = range(20, 40)      # uniform registers of bulk tensor copies (select/async_copies.py)
 MAPS = range(40, 62, 2)    # pairs for the addresses of tensor maps
 PAIRS = range(0, 62, 2)    # all pairs
 
@@ -57,7 +57,7 @@ class Addresses(Packed):
   bases: dict[UOp, int]
   pairs: list[int]
 
-  def place(self, index: UOp, reach: int = FARTHEST) -> AccessAddress:
+  def address(self, index: UOp, reach: int = FARTHEST) -> AccessAddress:
     """Return the address of an element. reach: bytes that the instruction can add, or subtract."""
     buffer, i = index.src
     if buffer.op is Ops.DEFINE_LOCAL: return AccessAddress("shared_", *self.shared_place(index))
@@ -67,14 +67,14 @@ class Addresses(Packed):
     near = -reach <= (more - bias) * size < reach
     enough = (not near or not more) and short_buffer(buffer) or near and short_index(rest, size, bias)
     base = self.base_of(buffer) if enough else None
-    if base is None: return self.wide_place(index, reach)
+    if base is None: return self.wide_address(index, reach)
     if rest is None:
       if near: return AccessAddress("", regs.RZ, more * size, base)
       return AccessAddress("", self.in_register(more * size, 1), 0, base)
     if near: return AccessAddress("", self.scaled(rest, size, bias), (more - bias) * size, base)
     return AccessAddress("", self.once(regs.R[1], "add32", self.scaled(rest, size), more * size), 0, base)
 
-  def wide_place(self, index: UOp, reach: int) -> AccessAddress:
+  def wide_address(self, index: UOp, reach: int) -> AccessAddress:
     """Return an address of 64 bits in each lane."""
     buffer, i = index.src
     size, address = buffer.dtype.itemsize, self.address_of(buffer)

@@ -72,8 +72,8 @@ class Fused(Part):
   def bitwise(self, u: UOp) -> Reg | None:
     """Select nested logic of 32 bits, or a rotation, as one instruction. Return None if u is neither."""
     if u.op not in TRUTH or u.dtype.itemsize != 4: return None
-    turned = self.rotation(u)
-    if turned is not None: return self.op(regs.R[1], "rotate32", self.value(turned[0]), turned[1])
+    rotated = self.rotation(u)
+    if rotated is not None: return self.op(regs.R[1], "rotate32", self.value(rotated[0]), rotated[1])
     for inside, other in (u.src, u.src[::-1]):
       if not self.inner(inside, *TRUTH) or self.rotation(inside) is not None: continue
       sources = (*inside.src, other)

@@ -117,13 +117,13 @@ def warpgroup_product(instruction: str, sums: int, times: int, a: tuple[int, int
   a, b: the sum for the lower half of the first descriptor, its step, and whether the factor is transposed.
   """
   made, products = [], []
-  turned = ".tnspA" * a[2] + ".tnspB" * b[2]
+  transposed = ".tnspA" * a[2] + ".tnspB" * b[2]
   for k in range(times):
     first = DESCRIPTORS[4 * k]
     made += [f"IADD3 x, a, {a[0] + k * a[1]:#x}, RZ", f"IADD3 y, b, {b[0] + k * b[1]:#x}, RZ",
              f"UMOV UR{first + 1}, {DESCRIPTOR_WORD:#x}",
              f"UMOV UR{first + 3}, {DESCRIPTOR_WORD:#x}", f"R2UR UR{first}, x", f"R2UR UR{first + 2}, y"]
-    products.append(f"{instruction} d, gdesc[UR{first}]{turned}, d")
+    products.append(f"{instruction} d, gdesc[UR{first}]{transposed}, d")
   operands = [("d", Access.BOTH, f"v{sums}"), *((name, Access.READ, "v1") for name in "ab"),
               *((name, Access.WRITE, "v1") for name in "xy")]
   return Macro("warpgroup product", tuple(operands), 3, (*made, *products))

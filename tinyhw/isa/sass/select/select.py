@@ -2,7 +2,7 @@
 
 This file has values, memory and control. Arithmetic is in select/alu.py, conversions in select/cast.py, vectors in
 select/vector.py, addresses in select/address.py, matrices in select/matrix.py. Copies to shared memory are in
-select/copies.py, the pass itself in machine/select/selection.py.
+select/async_copies.py, the pass itself in machine/select/selection.py.
 
 One pass over the program, in order. Every lane computes for itself:
 
@@ -22,7 +22,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.capabilities import generation_of
 from tinyhw.isa.sass.select.address import free_pairs
-from tinyhw.isa.sass.select.copies import AsyncCopies
+from tinyhw.isa.sass.select.async_copies import AsyncCopies
 from tinyhw.isa.sass.select.vector import memory_bytes
 from tinyhw.isa.sass.select.part import FULL
 from tinyhw.isa.sass.select.tensor_map import maps_of
@@ -91,12 +91,12 @@ class Selector(AsyncCopies):
   # ***** memory *****
 
   def load(self, u: UOp) -> Reg:
-    place, name = self.place(u.src[0]), f"load_{access_of(u.dtype)}"
+    address, name = self.address(u.src[0]), f"load_{access_of(u.dtype)}"
     cls = self.group_class(u.dtype)
-    if len(u.src) == 1: result = self.op(cls, self.access(place, name), place.register, place.offset)
+    if len(u.src) == 1: result = self.op(cls, self.access(address, name), address.register, address.offset)
     else:
       old, result = self.alternative(u.src[2]), self.new(cls)
-      self.emit(self.access(place, f"{name}_if"), result, self.value(u.src[1]), place.register, place.offset,
+      self.emit(self.access(address, f"{name}_if"), result, self.value(u.src[1]), address.register, address.offset,
                 ties=(old,))
     return self.op(regs.P, "ne_u32", result, 0) if u.dtype is dtypes.bool else result
 
@@ -121,11 +121,12 @@ class Selector(AsyncCopies):
     return self.in_register(self.value(u), 2 if u.dtype.itemsize == 8 else 1)
 
   def store(self, u: UOp) -> None:
-    place, name, value = self.place(u.src[0]), f"store_{access_of(u.src[1].dtype)}", self.stored(lowest_bits(u.src[1]))
+    address, value = self.address(u.src[0]), self.stored(lowest_bits(u.src[1]))
+    name = f"store_{access_of(u.src[1].dtype)}"
     gate = gate_of(u)
     if gate is not None:
-      self.emit(self.access(place, f"{name}_if"), self.value(gate), place.register, value, place.offset)
-    else: self.emit(self.access(place, name), place.register, value, place.offset)
+      self.emit(self.access(address, f"{name}_if"), self.value(gate), address.register, value, address.offset)
+    else: self.emit(self.access(address, name), address.register, value, address.offset)
 
   # ***** control *****
 

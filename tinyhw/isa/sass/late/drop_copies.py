@@ -20,8 +20,8 @@ def copied(inst: MInst) -> tuple[int, int] | None:
   assert to.index is not None and source.index is not None, f"{inst!r} has no registers yet"
   return to.index, source.index
 
-COPIES = copies.Copies(regs.VECTOR, copied, regs.reg, frozenset({regs.PT}))
+VECTOR_COPIES = copies.Copies(regs.VECTOR, copied, regs.reg, frozenset({regs.PT}))
 
 def drop_copies(function: Function, target: Target) -> Function:
   """Return the function without redundant copies and unused results."""
-  return copies.drop_copies(function, COPIES)
+  return copies.drop_copies(function, VECTOR_COPIES)

@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from tinyhw import Context, Tensor, TinyJit, Variable
-from tinyhw.engine.memory.alive import alive, references
+from tinyhw.engine.memory.held import held_outside, references
 from tinyhw.engine.run import realize as realizing
-from tinyhw.engine.run.realize import alive_inside
+from tinyhw.engine.run.realize import held_inside_of
 from tinyhw.engine.schedule.schedule import Canonical, Schedule
 from tinyhw.helpers import GlobalCounters
 from tinyhw.uop.enums import Ops
@@ -20,20 +20,20 @@ def some_nodes(count: int) -> dict[UOp, None]:
 
 def first(graph: dict[UOp, None], count: int) -> dict[UOp, None]: return dict.fromkeys(list(graph)[:count])
 
-def test_nodes_of_the_graph_alone_are_not_alive() -> None:
+def test_nodes_of_the_graph_alone_are_not_held() -> None:
   graph = some_nodes(3)
-  assert alive(graph, first(graph, 3)) == []
+  assert held_outside(graph, first(graph, 3)) == []
 
-def test_what_something_else_holds_is_alive() -> None:
+def test_what_something_else_refers_to_is_held() -> None:
   graph = some_nodes(4)
   held, over = list(graph)[1], UOp(Ops.SINK, src=(list(graph)[2],), tag=1)
-  assert alive(graph, first(graph, 4)) == [held, over.src[0]]
+  assert held_outside(graph, first(graph, 4)) == [held, over.src[0]]
 
 def test_an_interpreter_that_does_not_count_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
   graph = some_nodes(2)
   held = list(graph)[0]
   monkeypatch.delattr(sys, "getrefcount")
-  assert alive(graph, graph) == [] and references(graph, [held]) == [0]
+  assert held_outside(graph, graph) == [] and references(graph, [held]) == [0]
 
 def kernels_of(run: object) -> int:
   """How many kernels a call takes the second time, when numbers are no longer constants."""
@@ -106,10 +106,10 @@ def test_a_value_that_is_not_held_stays_temporary(monkeypatch: pytest.MonkeyPatc
   """Each step of the loop drops the tensor of the step before; one node is held."""
   found: list[int] = []
   def watched(made: Schedule, canonical: Canonical) -> dict[UOp, UOp]:
-    inner = alive_inside(made, canonical)
+    inner = held_inside_of(made, canonical)
     found.extend((len(made.inner), len(inner)))
     return inner
-  monkeypatch.setattr(realizing, "alive_inside", watched)
+  monkeypatch.setattr(realizing, "held_inside_of", watched)
   x = Tensor.randn(64, 64).realize()
   for k in range(6):
     x = (x.flip(0) + 1).contiguous()

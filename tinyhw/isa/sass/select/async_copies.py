@@ -58,11 +58,11 @@ class AsyncCopies(Matrices):
       self.boxes.append(u)
       return
     goal, near = self.shared_place(u.src[0])
-    place = self.place(u.src[1], NEAREST)
+    address = self.address(u.src[1], NEAREST)
     size = u.arg * u.src[0].dtype.itemsize
     gate = [self.value(u.src[2])] if len(u.src) > 2 else []
-    name = self.access(place, f"copy_b{8 * size}{'_if' * len(gate)}")
-    self.started.append((u, name, (*gate, goal, place.register, near, place.offset)))
+    name = self.access(address, f"copy_b{8 * size}{'_if' * len(gate)}")
+    self.started.append((u, name, (*gate, goal, address.register, near, address.offset)))
     if self.crowded: self.start_copies()
 
   def commit(self, u: UOp) -> None:

@@ -15,7 +15,7 @@ from tinyhw.machine.order.copies import within
 
 def drop_copies(function: Function, target: Target) -> Function:
   """Remove copies that are not necessary."""
-  copies.drop_copies(function, COPIES)
+  copies.drop_copies(function, VECTOR_COPIES)
   row = table(target.table.generation.arch)["v_fmac_f32"]
   for block in function.blocks: block.insts = [accumulating(inst, row) for inst in block.insts]
   return function
@@ -33,7 +33,7 @@ def plain(inst: MInst) -> bool:
   form: Form = inst.row.isa
   return all(spec.show or value == spec.implied for spec, value in zip(form.specs, inst.operands))
 
-COPIES = copies.Copies(regs.VGPR, copied, regs.reg)
+VECTOR_COPIES = copies.Copies(regs.VGPR, copied, regs.reg)
 
 def accumulating(inst: MInst, row: Inst) -> MInst:
   """Replace a v_fma whose sum stays in its register by v_fmac, if that has a short encoding."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tinyhw.isa.amd.asm.syntax import show
-from tinyhw.isa.amd.late.copies import drop_copies
+from tinyhw.isa.amd.late.drop_copies import drop_copies
 from tinyhw.isa.amd.macros.macros import merging
 from tinyhw.isa.amd.table.regs import s, v
 from tinyhw.isa.amd.table.table import build, table

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tinyhw.isa.sass.asm.encode import encode
 from tinyhw.isa.sass.asm.syntax import parse, plain
-from tinyhw.isa.sass.late.copies import copied, drop_copies
+from tinyhw.isa.sass.late.drop_copies import copied, drop_copies
 from tinyhw.isa.sass.target import target
 from tinyhw.machine.ir.inst import Block, Function
 

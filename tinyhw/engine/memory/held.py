@@ -1,7 +1,7 @@
 """Which values that a schedule has put into buffers does the program still hold?
 
 A value without a Tensor or an expression over it dies with the run, and its buffer goes back to the arena. A value that
-is alive keeps its buffer as its node's `realized`, so a later schedule reads it and does not compute it again. Examples
+is held keeps its buffer as its node's `realized`, so a later schedule reads it and does not compute it again. Examples
 are the hidden state of a model whose caches are written layer by layer, and what a loss and its gradients share.
 
 Python itself counts the references to a node. The sources of nodes of the schedule's graph account for some of them.
@@ -42,6 +42,6 @@ def _of_nobody() -> int:
 
 _NOBODY = _of_nobody()
 
-def alive(graph: Mapping[UOp, object], nodes: Mapping[UOp, object]) -> list[UOp]:
+def held_outside(graph: Mapping[UOp, object], nodes: Mapping[UOp, object]) -> list[UOp]:
   """Return the nodes that something holds apart from the graph and the arguments."""
   return [u for u, n in zip(nodes, references(graph, nodes)) if n > _NOBODY]
