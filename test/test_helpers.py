@@ -1,6 +1,7 @@
 """tinyhw/helpers.py: the small functions, against their definition in plain Python where there is one."""
 import array
 import gc
+import io
 import math
 import pickle
 import subprocess
@@ -12,6 +13,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tinyhw import helpers, trace
+from tinyhw.__main__ import main
+from tinyhw.engine.run import show
 from tinyhw.errors import ArgumentError, ShapeError, TinyError
 from tinyhw.helpers import Context, GlobalCounters, Profiling, Timing
 
@@ -167,3 +170,21 @@ def test_import_loads_nothing_slow() -> None:
   loaded = subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, capture_output=True,
                           text=True).stdout.split()
   assert "tinyhw.helpers" in loaded and not [m for m in slow if m in loaded]
+
+class Terminal(io.StringIO):
+  """Standard output that is a terminal."""
+  def isatty(self) -> bool: return True
+
+@pytest.mark.parametrize("value, colors", [(None, True), ("", True), ("1", False)])
+def test_colors_are_for_terminals_without_no_color(monkeypatch: pytest.MonkeyPatch, value: str | None,
+                                                   colors: bool) -> None:
+  """What DEBUG prints and the overview of commands agree."""
+  terminal = Terminal()
+  monkeypatch.setattr(sys, "stdout", terminal)
+  if value is None: monkeypatch.delenv("NO_COLOR", raising=False)
+  else: monkeypatch.setenv("NO_COLOR", value)
+  assert helpers.wants_color() == colors
+  assert (show.on_terminal("x", "red") != "x") == colors
+  assert main([]) == 0 and ("\x1b[" in terminal.getvalue()) == colors
+  monkeypatch.setattr(sys, "stdout", io.StringIO())
+  assert not helpers.wants_color() and show.on_terminal("x", "red") == "x"

@@ -3,7 +3,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
-import os
 import signal
 import sys
 from types import ModuleType
@@ -11,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from tinyhw import isa
 from tinyhw.errors import ParseError, TinyError
+from tinyhw.helpers import wants_color
 from tinyhw.machine.notation.text import parse_bytes, show_bytes, translate
 from tinyhw.named_tuple import NamedTuple
 
@@ -174,7 +174,7 @@ def overview(bold: bool) -> str:
 def main(arguments: Sequence[str]) -> int:
   """Run a command. Return 2 for an unknown command or wrong options, 1 for a failure."""
   if not arguments or arguments[0] in HELP | {"help"}:
-    print(overview(sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
+    print(overview(wants_color()))
     return 0
   if arguments[0] not in ALL:
     print(f"no command is called {arguments[0]!r}; there is {', '.join(sorted(ALL))}: python3 -m tinyhw --help",

@@ -9,6 +9,7 @@ import functools
 import gc
 import operator
 import os
+import sys
 import time
 from collections import defaultdict
 from itertools import count as count
@@ -202,6 +203,13 @@ def colored(st: str, color: str | None, background: bool = False) -> str:
   if color.lower() not in _COLORS: raise ArgumentError(f"no color is named {color!r}; use one of {', '.join(_COLORS)}")
   code = 30 + _COLORS.index(color.lower()) + (60 if color.isupper() else 0) + (10 if background else 0)
   return f"\033[{code}m{st}\033[0m"
+
+def wants_color() -> bool:
+  """Return whether standard output takes colors: it is a terminal, and NO_COLOR is unset or empty.
+
+  Source: https://no-color.org.
+  """
+  return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 def _skip_escape(s: str, i: int) -> int:
   """The index after the escape sequence (ESC [ ... letter) at i; i where there is none."""

@@ -85,6 +85,7 @@ def test_listing_of_a_nest() -> None:
                               "5", "2"]
   text = "\n".join(lines)
   assert "nest: 12 instructions, 43 bytes, 0 spills, 0 reloads" in text
+  assert "columns gpr and vec: registers that hold a value at the instruction" in lines
   assert "    all 8 iterations: 40 instructions, 512 bytes loaded, 0 bytes stored, 128 flop" in text
   assert "  all 4 iterations: 180 instructions, 2048 bytes loaded, 128 bytes stored, 512 flop" in text
   assert "overall: 182 instructions, 2048 bytes loaded, 128 bytes stored, 512 flop" in text

@@ -14,7 +14,7 @@ from tinyhw.codegen.render.pseudo import render as pseudo_code
 from tinyhw.config import DEBUG
 from tinyhw.device import Device
 from tinyhw.dtype import dtypes
-from tinyhw.helpers import GlobalCounters, colored
+from tinyhw.helpers import GlobalCounters, colored, wants_color
 from tinyhw.isa import LISTERS
 from tinyhw.once import once
 from tinyhw.uop.enums import Ops
@@ -34,7 +34,7 @@ def out(text: str) -> None:
   sys.stdout.write(text + "\n")
 
 def on_terminal(text: str, color: str | None) -> str:
-  return colored(text, color) if color and sys.stdout.isatty() else text
+  return colored(text, color) if color and wants_color() else text
 
 def number(x: sint, names: tuple[str, ...], values: tuple[int, ...]) -> float:
   """An estimate under values of the variables."""

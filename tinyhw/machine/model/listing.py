@@ -427,8 +427,10 @@ def listing(function: Function, lines: Sequence[EncodedInst], banks: Sequence[Ba
   local = f", {function.local_bytes} bytes of {reader.memory}" if function.local_bytes else ""
   used = ", ".join(f"{len(function.used[b.name])} of {len((allocatable or {}).get(b.name, b.allocatable))} {b.name}"
                    for b in banks if function.used.get(b.name))
+  shown = [b.name for b in banks if function.used.get(b.name)]
   out = [f"--- machine code of {function.name}", *code_lines(function, lines, registers, loops, reader, lines_of(uops)),
          f"{head}{frame}{local}",
+         *([f"columns {' and '.join(shown)}: registers that hold a value at the instruction"] if shown else []),
          f"registers written: {used or 'none'}", *loop_lines(function, loops, reader),
          *total_lines(function, loops, reader, grid)]
   return "\n".join([*out, *reader.bounds(function, loops, reader)])
