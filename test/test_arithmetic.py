@@ -93,7 +93,7 @@ def test_extreme_products_of_four_bytes() -> None:
   assert dot4(uint32, uint32)(0xffffffff, 0xffffffff, 1) == 4 * 255 * 255 + 1
   assert dot4(int32, int32)(-0x7f7f7f80, -0x7f7f7f80, -1) == 4 * 128 * 128 - 1
   assert dot4(uint32, int32)(0xffffffff, -0x7f7f7f80, 0) == dot4(int32, uint32)(-0x7f7f7f80, 0xffffffff,
-                                                                               0) == -4 * 255 * 128
+                                                                                0) == -4 * 255 * 128
   assert dot4(uint32, int32)(0x04030201, 0x281e140a, 0) == 10 + 40 + 90 + 160
   assert dot4(int32, int32)(1, 1, 0x7fffffff) == -0x80000000
 

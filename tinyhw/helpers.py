@@ -24,8 +24,7 @@ from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.files.progress import tqdm as tqdm, trange as trange
 from tinyhw.files.regular import write_atomically as write_atomically
 from tinyhw.files.storage import (cache_dir as cache_dir, diskcache as diskcache, diskcache_clear as diskcache_clear,
-                                  diskcache_get as diskcache_get,
-                            diskcache_put as diskcache_put, fetch as fetch)
+                                  diskcache_get as diskcache_get, diskcache_put as diskcache_put, fetch as fetch)
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ class AMDDevice(GpuDevice):
       self.copies = CopyQueue(self)
       undo.callback(self.copies.close)
       self.begin(kfd.kept.pop(gpu.gpu_id, None) or RetainedMemory(GpuAllocator(self, VRAM, gpu.vram_bytes or None),
-                                                        GpuAllocator(self, CODE, None), set()),
+                                                                  GpuAllocator(self, CODE, None), set()),
                  gpu.chip.arch)
       self.undo = undo.pop_all()
 

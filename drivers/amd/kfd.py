@@ -15,9 +15,7 @@ from tinyhw.autogen.amd import kfd_ioctl
 from tinyhw.drivers.amd.topology import KFD, Gpu
 from tinyhw.drivers.gpu.memory import HUGE_PAGE, Memory
 from tinyhw.drivers.linux.files import (PAGE, PROT_NONE, RESERVED, HostFiles, HostMapping, Mapping, Node, Refused,
-                                       Returns,
-                                        Unreturned, map_memory,
-                                        refusal)
+                                        Returns, Unreturned, map_memory, refusal)
 from tinyhw.errors import DeviceError
 
 OLDEST = (1, 11)          # the oldest interface whose structures were compared with ours
@@ -59,11 +57,11 @@ CODE = MemoryKind("VRAM for code", VRAM.flags | _F.KFD_IOC_ALLOC_MEM_FLAGS_EXECU
 # Host memory that both sides see at once: no GPU cache keeps it, and the processor's caches are snooped. For rings,
 # commands, arguments, signals.
 HOST = MemoryKind("host memory", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_GTT | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT
-            | _F.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED |
-            _F.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE | _F.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC, visible=True)
+                  | _F.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED |
+                  _F.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE | _F.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC, visible=True)
 USER = MemoryKind("memory of the program",
                   _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT,
-            visible=False)
+                  visible=False)
 
 class Reserved(Memory):
   """Memory at reserved addresses of the process. seen_by: gpu_ids."""

@@ -67,13 +67,13 @@ def threads(s: CPUSession) -> str:
 
 STEPS = (
   Probe("processor", "is it one that code can be made for", "ARCH; a virtual machine that hides AVX2; DEV=CLANG and "
-       "DEV=PYTHON do without", which,
-       basic=True),
+        "DEV=PYTHON do without", which,
+        basic=True),
   Probe("code pages", "may this process make code and run it", "security settings that forbid it: SELinux (execmem), a "
-       "hardened kernel, a sandbox",
-       pages, basic=True),
+        "hardened kernel, a sandbox",
+        pages, basic=True),
   Probe("opens", "does the device open as programs open it", "`python3 -m tinyhw doctor` says why it does not", opens,
-       basic=True),
+        basic=True),
   Probe("threads", "do the worker threads start and end", "the limit on processes (ulimit -u, pids of a container); "
-       "THREADS=1 does without", threads),
+        "THREADS=1 does without", threads),
 )

@@ -56,7 +56,7 @@ RING = MemoryKind("memory of the GPU that the processor sees", rm.MEMORY_LOCAL, 
 # arguments, signals.
 HOST = MemoryKind("host memory", rm.MEMORY_SYSTEM, _HOST,
                   flags("NVOS32_ATTR2_", "ZBC_PREFER_NO_ZBC", "GPU_CACHEABLE_NO"),
-            PAGE, visible=True)
+                  PAGE, visible=True)
 USER = MemoryKind("memory of the program", rm.MEMORY_OF_PROGRAM, 0, 0, PAGE, visible=False)
 
 class Card:

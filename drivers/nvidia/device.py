@@ -56,7 +56,7 @@ class NVDevice(GpuDevice):
       self.doorbell = card.usermode(undo)
       self.compute, self.copies = make_channels(self, undo)
       self.begin(card.kept or RetainedMemory(GpuAllocator(self, VRAM, card.facts.get("memory_kib", 0) << 10 or None),
-                                   GpuAllocator(self, VRAM, None), set()),
+                                             GpuAllocator(self, VRAM, None), set()),
                  card.chip.arch)
       card.kept = None
       self._introduce()

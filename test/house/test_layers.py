@@ -17,15 +17,13 @@ BASE = ("tinyhw.errors tinyhw.config tinyhw.dtype tinyhw.arithmetic tinyhw.trace
 COMPILER = f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.engine tinyhw.device"
 MACHINE_ROOMS = {   # of machine: what each may import of the others
   "ir": "", "notation": "", "select": "ir notation", "allocate": "ir", "order": "ir", "verify": "ir", "model": "ir"}
-ISA_ROOMS = {   # of an instruction set, below its target.py, capabilities.py and so on: what each may import of the
-                # others
+# of an instruction set, below its target.py, capabilities.py and so on: what each may import of the others
+ISA_ROOMS = {
   "rows": "", "table": "rows", "asm": "table", "model": "rows table asm", "macros": "table asm",
-                "select": "table asm macros abi capabilities",
-  "late": "table asm model macros"}
+  "select": "table asm macros abi capabilities", "late": "table asm model macros"}
 CODEGEN_ROOMS = {   # of codegen: what each may import of the others
   "kernel": "", "math": "", "render": "math", "transform": "kernel", "matrix": "kernel transform",
-  "lower": "kernel transform math",
-  "plan": "kernel transform matrix lower"}
+  "lower": "kernel transform math", "plan": "kernel transform matrix lower"}
 # of the engine: what each may import of the others
 ENGINE_ROOMS = {"memory": "", "schedule": "memory", "run": "memory schedule"}
 # A module follows the longest name that it begins with, and may import that name's own modules and what begins with the

@@ -57,7 +57,7 @@ def test_draws_come_again(path):
   assert draws[0] == draws[1] != draws[2]
 
 @pytest.mark.parametrize("options, exact, realize", [((), False, False), (("--exact",), True, False),
-                                                    (("--realize",), False, True)], ids=str)
+                                                     (("--realize",), False, True)], ids=str)
 def test_options_of_parameters(path, options, exact, realize, monkeypatch):
   """They reach the model."""
   given, plain = [], cli.Transformer.from_gguf

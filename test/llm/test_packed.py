@@ -237,7 +237,7 @@ def test_bytes_are_those_of_the_file():
     sizes = {name: bytes_of(packed(name, 64, 512)[0]) / (64 * 512 // kind.length * kind.size)
              for name, kind in KINDS.items()}
   assert {name: round(size, 2) for name, size in sizes.items() if size > 1} == {"Q2_K": 1.19, "Q3_K": 1.04,
-                                                                               "Q4_K": 1.03, "Q5_K": 1.02}
+                                                                                "Q4_K": 1.03, "Q5_K": 1.02}
 
 def test_copies_keep_their_size():
   with on(HOME):

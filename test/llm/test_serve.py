@@ -193,7 +193,7 @@ def test_clients_that_leave_end_their_request(stream):
     client = socket.create_connection(("127.0.0.1", running.server.server_port))
     client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: %d\r\n\r\n%s"
                    % (running.server.server_port,
-      len(body), body))
+                      len(body), body))
     assert model.started.wait(20)
     gate.release()
     if stream: assert b"200" in client.recv(100)
@@ -333,7 +333,7 @@ def test_a_slow_client_of_a_stream_delays_nobody(monkeypatch):
     body = b'{"prompt": "a", "stream": true}'
     slow.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: %d\r\n\r\n%s"
                  % (running.server.server_port,
-      len(body), body))
+                    len(body), body))
     assert running.server.model.ended.wait(20)
     assert running.ask(COMPLETIONS, {"prompt": "a", "max_tokens": 3})["choices"][0]["text"] == "abc"
     while part := slow.recv(1 << 20):   # nevertheless, it gets all of the answer

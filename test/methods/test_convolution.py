@@ -174,7 +174,7 @@ def pool(x, fold, kernel, stride=None, dilation=1, padding=0, value=0.0):
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel, stride, dilation, padding",
                          [((2, 2), None, 1, 0), ((3, 3), (2, 2), 1, 1), ((3, 2), (1, 2), 2, (1, 0)),
-  ((2, 2), (3, 3), 1, 0), ((2,), (1,), 1, 0)])
+                          ((2, 2), (3, 3), 1, 0), ((2,), (1,), 1, 0)])
 def test_pooling(kernel, stride, dilation, padding):
   compare(lambda t: t.max_pool2d(kernel, stride, dilation, padding),
           lambda a: pool(a, np.max, kernel, stride, dilation, padding, -np.inf),

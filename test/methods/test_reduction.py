@@ -148,7 +148,7 @@ def test_normalisations():
   for p in (1, 2, 3, math.inf):
     compare(lambda t: t.normalize(p, 1), lambda a: a / np.linalg.norm(a.transpose(0, 2, 1), p, 2)[:, None] if p != 3
             else a / (abs(a) ** 3).sum(1,
-      keepdims=True) ** (1 / 3), x)
+                                       keepdims=True) ** (1 / 3), x)
   w, b, m, v = arrays((3,), (3,), (3,), (3,), low=0.5, seed=1)
   compare(lambda t: t.batchnorm(Tensor(w), Tensor(b), Tensor(m), Tensor(v)),
           lambda a: (a - m[:, None]) * v[:, None] * w[:, None] + b[:, None], x)

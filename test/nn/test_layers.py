@@ -34,7 +34,7 @@ LAYERS = {   # name: ours, PyTorch's, the input's shape
                       lambda t: t.ConvTranspose2d(4, 6, 3, 2, 1, 1), (2, 4, 5, 4)),
   "BatchNorm": (lambda: nn.BatchNorm(3), lambda t: t.BatchNorm1d(3), (4, 3)),
   "BatchNorm2d": (lambda: nn.BatchNorm2d(3, eps=1e-3, momentum=0.3),
-           lambda t: t.BatchNorm2d(3, 1e-3, 0.3), (4, 3, 2, 2)),
+                  lambda t: t.BatchNorm2d(3, 1e-3, 0.3), (4, 3, 2, 2)),
   "BatchNorm3d": (lambda: nn.BatchNorm3d(3), lambda t: t.BatchNorm3d(3), (2, 3, 2, 2, 2)),
   "GroupNorm": (lambda: nn.GroupNorm(2, 4), lambda t: t.GroupNorm(2, 4), (3, 4, 5)),
   "InstanceNorm": (lambda: nn.InstanceNorm(4), lambda t: t.InstanceNorm2d(4, affine=True), (3, 4, 5, 2)),

@@ -54,7 +54,7 @@ def test_shapes_and_values_are_checked_before_anything_changes(tmp_path):
     load_state_dict(model, state, verbose=False)
   with pytest.raises(ArgumentError, match="'scale' is <class 'float'> in the state, not a Tensor"):
     load_state_dict(model, {"scale": 1.0},
-    strict=False)
+                    strict=False)
   with pytest.raises(ArgumentError, match="wants a dict of Tensors by name, not <class 'list'>"):
     load_state_dict(model, [Tensor(1.0)])
   assert model.scale.item() == before

@@ -47,7 +47,7 @@ def test_outside(source):
   for offset, shape, strides in ((0, (49,), (1,)), (48, (1,), (1,)), (40, (3, 3), (3, 1)), (47, (2,), (1,))):
     with pytest.raises(FileFormatError, match="reaches element .* of a storage of 48"):
       strided(source, 4, COUNT, dtypes.int16, offset,
-      shape, strides)
+              shape, strides)
   assert strided(source, 4, COUNT, dtypes.int16, 47, (1, 1), (100, 100)).tolist() == [[47]]
 
 def test_of_a_tensor_in_memory():

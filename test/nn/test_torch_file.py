@@ -132,7 +132,7 @@ def test_parameters_and_state(file):
   t = tensor(WHOLE, 0, (24,), (1,))
   x = {"p": Reduced(Global("torch._utils", "_rebuild_parameter"), (t, True, ordered())),
        "old": Reduced(Global("torch.nn.parameter",
-  "Parameter"), (t, True)),
+                             "Parameter"), (t, True)),
        "typed": Reduced(Global("torch._tensor", "_rebuild_from_type_v2"),
                         (t.function, Global("torch", "Tensor"), t.arguments, {"a": 1}))}
   for data in (FORMATS["zip"](x), FORMATS["stream"](x)):
@@ -148,7 +148,7 @@ def test_what_calls_do_not_take():
                   (Reduced(Global("numpy.core.multiarray", "scalar"), (1, b"x")), "a scalar is its type and its bytes"),
                   (Reduced(Global("builtins", "set"), ([[]],)), "a set of other things"),
                   (Reduced(Global("torch.nn.parameter",
-                  "Parameter"), (1,)), "is a tensor"),
+                                  "Parameter"), (1,)), "is a tensor"),
                   (Reduced(Global("torch._utils", "_rebuild_tensor_v3"), (WHOLE, 0, (), (), False, ordered(), "x")),
                    "is no dtype")):
     refused(zip_file(x, {"0": NUMBERS.tobytes()}), text)
@@ -182,7 +182,7 @@ def test_tar_files_that_lie():
 def test_tar(file):
   data = tar_file(ordered(("w", Referred("7")), ("b", Referred("8")), ("v", Referred("9"))),
                   {"1": ("Float", NUMBERS.tobytes()),
-  "2": ("Int", bytes(8))},
+                   "2": ("Int", bytes(8))},
                   {"7": ("1", 2, (2, 3), (4, 1)), "8": ("2", 0, (2,), (1,)), "9": ("3", 0, (2,), (1,))},
                   [("3", "1", 20, 4)])
   found = file(data)
@@ -205,7 +205,7 @@ def test_golden_files(engine):
     types = {str(t.dtype): t.cast("float32").tolist() for t in (x.to(None) for x in found["types"])}
     assert len(types) == len(found["types"]) and all(values == [0.0, 1.0, 2.0] or "bool" in name and values == [0, 1, 1]
                                                      for name,
-    values in types.items())
+                                                     values in types.items())
 
 # ***** PyTorch, where it is installed *****
 
@@ -233,12 +233,12 @@ def test_ours_reads_pytorch(tmp_path, options):
   optimizer.step()
   x = {"model": model.state_dict(), "optimizer": optimizer.state_dict(),
        "views": [t, t[1], t[:, 1], t.permute(3, 1, 0, 2), t[:, ::2, ::3],
-  t[0, 0, 0].expand(3, 5),
-       t.to(memory_format=torch.channels_last), t[..., 2], torch.zeros(0, 2), torch.tensor(2.5)],
+                 t[0, 0, 0].expand(3, 5),
+                 t.to(memory_format=torch.channels_last), t[..., 2], torch.zeros(0, 2), torch.tensor(2.5)],
        "parameter": torch.nn.Parameter(t[0]),
        "types": [torch.arange(3).to(kind) for kind in (torch.bfloat16, torch.float16, torch.float64, torch.int8,
                                                        torch.int16, torch.int64,
-       torch.bool)]}
+                                                       torch.bool)]}
   torch.save(x, tmp_path / "f", **options)
   same(torch_load(tmp_path / "f"), x)
 
@@ -262,7 +262,7 @@ HOSTILE = {
   "import": calls("importlib", "import_module", "os"), "torch.load": calls("torch.serialization", "load", "f"),
   "dotted": calls("torch._utils", "_rebuild_tensor_v2.__globals__"), "hub": calls("torch.hub", "load", "x"),
   "open": calls("io", "open",
-  "/etc/passwd"),
+                "/etc/passwd"),
 }
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -291,12 +291,12 @@ BOMBS = {
   "called": (b"\x80\x02)" + b"2\x86" * 100 + b")R.", "calls something of <class 'tuple'>, which is not allowed"),
   "printed": (b"\x80\x02cnumpy\ndtype\n)" + b"2\x86" * 100 + b"\x85R.", "no number has such a type"),
   "storage": (b"\x80\x02)" + b"2\x86" * 100 + b"Q.", "not a storage"), "list as key": (b"\x80\x02}]Ns.",
-  "a key in its pickle is no plain data: list"),
+      "a key in its pickle is no plain data: list"),
   "long": (b"\x80\x02\x8b\xff\xff\xff\x7f", "a number in its pickle has 2147483647 bytes"),
   "line": (b"I" + b"1" * 100_000 + b"\n.",
-  "line in its pickle is too long"),
+           "line in its pickle is too long"),
   "digits": (b"L" + b"9" * 1000 + b"L\n.", "is no number"), "bytes": (b"\x80\x04\x8e" + b"\xff" * 7 + b"\x7f.",
-  "its pickle wants 9223372036854775807 bytes"),
+                                                                      "its pickle wants 9223372036854775807 bytes"),
   "text": (b"X\xff\xff\xff\xff.", "its pickle wants 4294967295 bytes"),
   "frame": (b"\x80\x04\x95" + b"\xff" * 8 + b"K\1.", None),
   "memo": (b"\x80\x02K\1r\xff\xff\xff\xff.", None), "no memo": (b"h\7.", "entry 7 of its memo, which is not there"),
@@ -306,7 +306,7 @@ BOMBS = {
   "utf": (b"X\1\0\0\0\xff.", "no UTF-8"),
   "string": (b"U\1xS'y'\n\x86.", None), "bytes of Python 2": (b"U\1\xff.", None), "empty": (b"", "wants 1 bytes"),
   "nothing": (b".",
-  "takes more from the stack"), "mark": (b"(.", "takes more from the stack"),
+              "takes more from the stack"), "mark": (b"(.", "takes more from the stack"),
   "no mark": (b"t.", "no mark"),
   "opcode": (b"\x80\x02\xfe.", "no opcode that plain data has: 0xfe"),
   "instance": (b"(ios\nsystem\n.", "no opcode that plain data has: 0x69"),
@@ -314,7 +314,7 @@ BOMBS = {
   "utf8": (b"X\2\0\0\0\xff\xff.", "no UTF-8"),
   "odd": (b"(K\1d.", "sets a key without a value"), "append": (b"K\1K\2a.", "appends to something else: int"),
   "build": (b"K\1K\2b.",
-  "a int has no state"),
+            "a int has no state"),
   "class": (b"\x80\x02ctorch\nSize\n.", "holds torch.Size, which is neither a tensor nor plain data"),
   "storage class": (b"\x80\x02]ctorch\nFloatStorage\na.", "holds StorageType"),
   "persistent text": (b"P5\n.", "not a storage"),
@@ -330,12 +330,12 @@ def test_bombs(name):
 def test_tensors_stay_inside_of_their_storage():
   for view, text in (((0, (25,), (1,)), "reaches element 24 of a storage of 24"),
                      ((24, (1,), (1,)), "reaches element 24"), ((-1, (1,),
-  (1,)), "no natural"),
+                                                                 (1,)), "no natural"),
                      ((0, (2, 2), (1,)), "no natural"), ((0, (-1,), (1,)), "no natural"),
                      ((0, (2 ** 40, 2 ** 40), (0, 1)), "reaches element"),
                      ((0, (20, 5), (1, 1)), "overlaps itself; save its .clone"),
                      ((0, (2,), (1 << 61,)), "reaches element"), ((0, "ab", (1,
-                     1)), "no natural"),
+                                                                             1)), "no natural"),
                      ((0, (1 << 80,), (0,)), "no natural"), ((0, (True,), (1,)), "no natural")):
     for made in (zip_file(tensor(WHOLE, *view), {"0": NUMBERS.tobytes()}),
                  stream_file(tensor(WHOLE, *view), {"0": ("Float", NUMBERS.tobytes())})):
@@ -372,7 +372,7 @@ def test_what_is_no_file_of_pytorch():
 def test_mutated_files(tmp_path):
   nested = {"state": ordered(*[(name, tensor(WHOLE, *view)) for name, view in VIEWS.items() if name != "steps"]),
             "l": [1, (2.5, None,
-  b"x")], "n": {3: "x"}}
+                      b"x")], "n": {3: "x"}}
   samples = {name: FORMATS[name](nested) for name in ("zip", "deflated", "stream", "protocol 3")}
   samples["tar"] = tar_file({"w": Referred("7")}, {"1": ("Float", NUMBERS.tobytes())}, {"7": ("1", 2, (2, 3), (4, 1))},
                             [("3", "1", 20, 4)])

@@ -131,7 +131,7 @@ def test_damage():
                        b"PK\1\2", 28, "<H", 999)),
                      ("is damaged", changed(data, b"PK\3\4", 31, "<H", 0xFFFF)),
                      ("should have 5", changed(packed({"a": b"xyz"}),
-                     b"PK\1\2", 24, "<L", 5)),
+                                               b"PK\1\2", 24, "<L", 5)),
                      ("not UTF-8", changed(packed({"ü": b""}), b"PK\1\2", 46, "<B", 0xFF)),
                      ("two members named 'a'", packed({"a": b"", "b": b""}).replace(b"b", b"a"))): refused(made, text)
 

@@ -38,7 +38,7 @@ PAGES = (
     "load", "text_after", "SimpleTokenizer", "FallbackTemplate", "Transformer", "LLMServer")),
   Page("dtype.md", "Element types", "tinyhw.dtype",
        ("DType", "DTypes", "to_dtype", "least_upper_dtype", "least_upper_float", "can_lossless_cast",
-                                                   "float_to_fp16", "float_to_bf16", "float_to_fp8", "fp8_to_float")),
+        "float_to_fp16", "float_to_bf16", "float_to_fp8", "fp8_to_float")),
   Page("device.md", "Devices and buffers", "tinyhw.device",
        ("Device", "Buffer", "Compiled", "Allocator", "LRUAllocator", "enumerate_devices_str")),
   Page("uop.md", "The graph", "tinyhw.uop.ops", ("UOp", "Variable")),

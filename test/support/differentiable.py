@@ -138,7 +138,7 @@ MOVEMENT = [
   Case("meshgrid", lambda x, y: (lambda a, b: a.sin() * b)(*x.meshgrid(y)), ((2,), (3,)),
        lambda x, y: (lambda a, b: a.sin() * b)(*T().meshgrid(x, y, indexing="ij"))),
   *[Case(f"pad {mode}", lambda x, mode=mode: x.pad((1, 2), mode=mode).sin(), ((1, 2, 4),),
-       lambda x, mode=mode: F().pad(x, (1, 2), mode=mode).sin())
+         lambda x, mode=mode: F().pad(x, (1, 2), mode=mode).sin())
     for mode in ("reflect", "replicate", "circular")],
   Case("pad", lambda x: x.pad((1, 2, 0, 1), value=0.5).sin(), ((2, 3),),
        lambda x: F().pad(x, (1, 2, 0, 1), value=0.5).sin()),
@@ -153,7 +153,7 @@ MOVEMENT = [
 REDUCTIONS = [
   *[Case(f"{name} {axis} {keep}", lambda x, n=name, a=axis, k=keep: getattr(x, n)(a, keepdim=k).sin(), ((2, 3, 4),),
          lambda x, n=name, a=axis, k=keep: getattr(x, n)(a, keepdim=k).sin() if a is not None else getattr(x,
-              n)().reshape((1,) * 3 if k else ()).sin())
+             n)().reshape((1,) * 3 if k else ()).sin())
     for name, axes in (("sum", (None, -1, (0, 2))), ("mean", (None, 1, (0, -1))), ("var", (1,)), ("std", (-1,)),
                        ("logsumexp", (1, (0, 2))))
     for axis in axes for keep in (False, True)],
@@ -192,8 +192,8 @@ INDEXING = [
   Case("scatter multiply", lambda x, y: x.scatter(1, own(x, [[0, 2], [1, 0]]), y, reduce="multiply").sin(),
        ((2, 3), (2, 2)), None),
   *[Case(f"scatter_reduce {reduce} {itself}",
-       lambda x, y, r=reduce, i=itself: x.scatter_reduce(1, own(x, [[0, 0], [1, 0]]), y, reduce=r,
-                                                         include_self=i).sin(),
+         lambda x, y, r=reduce, i=itself: x.scatter_reduce(1, own(x, [[0, 0], [1, 0]]), y, reduce=r,
+                                                           include_self=i).sin(),
          (spaced(2, 3), spaced(2, 2, seed=4) + 0.043)) for reduce in ("sum", "prod", "mean", "amax", "amin")
     for itself in (True, False)],
   Case("setitem", lambda x, y: written(x, y).sin(), ((3, 4), (2,))),
@@ -220,7 +220,7 @@ PRODUCTS = [
          f=formula: T().einsum(f, *x))
     for formula, shapes in (("ij,jk->ik", ((2, 3), (3, 2))), ("bij,bkj->bik", ((2, 2, 3), (2, 4, 3))),
                             ("ii->i", ((3, 3),)), ("...i,i->...",
-         ((2, 3), (3,))), ("i,j", ((2,), (3,))))],
+                                                   ((2, 3), (3,))), ("i,j", ((2,), (3,))))],
   Case("sdpa", lambda q, k, v: q.scaled_dot_product_attention(k, v), ((1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4)),
        lambda q, k, v: F().scaled_dot_product_attention(q, k, v)),
   Case("sdpa causal", lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True),
@@ -247,7 +247,7 @@ def transposed(**options: Any) -> tuple[Function, Function]:
 
 def both(name: str, functions: tuple[Function, Function], *inputs: Any, **options: Any) -> Case:
   return Case(name, functions[0], inputs,
-     functions[1], **options)
+              functions[1], **options)
 
 WINDOWS = [
   both("conv2d", conv(padding=1), (2, 2, 4, 3), (3, 2, 3, 3), (3,)),
@@ -288,19 +288,19 @@ LOSSES = [
          ((4, 3),),
          lambda x, r=r, s=s: F().cross_entropy(x, own(x, LABELS), reduction=r, label_smoothing=s))
     for r in ("mean", "sum", "none")
-           for s in (0.0, 0.2)],
+    for s in (0.0, 0.2)],
   Case("cross_entropy probabilities", lambda x, y: x.cross_entropy(y.softmax(1)), ((4, 3), (4, 3)),
        lambda x, y: F().cross_entropy(x, y.softmax(1))),
   Case("cross_entropy axes", lambda x: x.cross_entropy(own(x, [[0, 2], [1, 1]])), ((2, 3, 2),),
        lambda x: F().cross_entropy(x, own(x, [[0, 2], [1, 1]]))),
   *[Case(f"sparse_categorical_crossentropy {r}",
-       lambda x, r=r: x.sparse_categorical_crossentropy(own(x, LABELS), ignore_index=2, label_smoothing=0.1,
-                                                        reduction=r), ((4, 3),),
+         lambda x, r=r: x.sparse_categorical_crossentropy(own(x, LABELS), ignore_index=2, label_smoothing=0.1,
+                                                          reduction=r), ((4, 3),),
          lambda x, r=r: F().cross_entropy(x, own(x, LABELS), ignore_index=2, label_smoothing=0.1, reduction=r))
     for r in ("mean", "sum", "none")],
   *[Case(f"nll_loss {r}",
-       lambda x, r=r: x.log_softmax(1).nll_loss(own(x, LABELS), weight=own(x, np.array(PARTS)), ignore_index=1,
-                                                reduction=r), ((4, 3),),
+         lambda x, r=r: x.log_softmax(1).nll_loss(own(x, LABELS), weight=own(x, np.array(PARTS)), ignore_index=1,
+                                                  reduction=r), ((4, 3),),
          lambda x, r=r: F().nll_loss(x.log_softmax(1), own(x, LABELS), weight=own(x, np.array(PARTS)), ignore_index=1,
                                      reduction=r))
     for r in ("mean", "sum", "none")],
@@ -358,7 +358,7 @@ KINKS = [
     ("erf", [1000.0, INF], [0, 0], SAME),
     ("logsigmoid", [1000.0, -1000, -INF], [0, 1, 1], lambda x: F().logsigmoid(x)),
     ("softplus", [1000.0, -1000, INF], [1, 0, 1],
-         lambda x: F().softplus(x)),
+     lambda x: F().softplus(x)),
     ("mish", [1000.0, -1000], [1, 0], lambda x: F().mish(x)), ("silu", [1000.0, -1000], [1, 0], lambda x: F().silu(x)),
     ("gelu", [1000.0, -1000], [1, 0], lambda x: F().gelu(x, approximate="tanh")),
     ("exp", [1000.0, -1000, -INF], [INF, 0, 0], SAME))],
@@ -388,7 +388,7 @@ KINKS = [
   Kink("masked softmax", lambda x: scaled(x.masked_fill(own(x, [True, False, False]), -INF).softmax(0), 3, 2, 4),
        [2.0, 1, 1], [0, -0.5, 0.5]),
   Kink("powers of 0", lambda x: x ** own(x, [0.0, 1, 2, 0.5]), [0.0, 0, 0, 0], [0, 1, 0, INF]), Kink("x ** 0",
-       lambda x: x ** 0, [0.0, INF], [0, 0]),
+      lambda x: x ** 0, [0.0, INF], [0, 0]),
   Kink("0 to powers", lambda x: own(x, [0.0, 0, 2]) ** x, [0.0, 1, 0], [0, 0, np.log(2)]),
   Kink("a number over itself", lambda x: x / x, [2.0, -3], [0, 0]),
   Kink("where before log",

@@ -52,7 +52,7 @@ KERNELS: dict[str, tuple[tuple[str, ...], str, str]] = {
     mov qword ptr [r10 + rax], {f}
     mov qword ptr [r10 + rax + 8], {l}
     ret""", "int64_t *p = (int64_t *)a[0], c = __atomic_fetch_add((int64_t *)a[1], 1, __ATOMIC_SEQ_CST); "
-            "p[2 * c] = f; p[2 * c + 1] = l;"),
+             "p[2 * c] = f; p[2 * c + 1] = l;"),
   # p[first] = scratch
   "scratch": (("buffer",), """
     mov r10, qword ptr [{a}]

@@ -25,7 +25,7 @@ def bounds(u: UOp) -> tuple[object, object]: return u.vmin, u.vmax
   (a.maximum(b), (0, 10)), (-a, (-10, 0)),
   (a < 11, (True, True)), (a < 0, (False, False)), (a < 5, (False, True)), (a.eq(11), (False, False)),
   (a.ne(11), (True, True)), (a & 3,
-  (0, 3)), (a | 3, (3, 15)),
+                             (0, 3)), (a | 3, (3, 15)),
   (a ^ 3, (0, 15)), (a << 2, (0, 40)), (b >> 1, (-2, 2)), ((a < 5).where(a, b), (-3, 10)),
   (a.cast(dtypes.int8), (0, 10)),
   (a.cast(dtypes.bool), (False, True)),

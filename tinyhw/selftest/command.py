@@ -37,8 +37,8 @@ def begin(name: str, faults: bool) -> frame.Session:
 def opens(session: frame.Session) -> str: return session.device.arch
 
 OPENS = frame.Probe("opens", "does the device open as programs open it", "`python3 -m tinyhw doctor` says why it does "
-                   "not and what would change that",
-                   opens, basic=True)
+                    "not and what would change that",
+                    opens, basic=True)
 
 def steps(session: frame.Session) -> list[frame.Probe]:
   return [*(session.first() or (OPENS,)), *tensors.STEPS, *session.last()]

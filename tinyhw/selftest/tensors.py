@@ -109,18 +109,18 @@ STEPS = (
         elementwise),
   Probe("integers", "do integers wrap, divide and shift as they should", COMPILED + "compare with NOOPT=1", integers),
   Probe("sums", "are sums over lanes, workgroups and loops right", COMPILED + "where only many elements are wrong, "
-       "suspect shared memory", sums),
+        "suspect shared memory", sums),
   Probe("product", "is a product of float32 matrices right", COMPILED + "compare with NOOPT=1, which has no tiles",
-       products),
+        products),
   Probe("product of halves", "is a product of float16 matrices right, on the matrix unit where there is one",
-       "where \"product\" passed, suspect the matrix unit: how lanes share a matrix is in isa/amd/table/matrix.py; "
-       "compare with NOOPT=1, which "
-       "uses none",
-       products_of_halves),
+        "where \"product\" passed, suspect the matrix unit: how lanes share a matrix is in isa/amd/table/matrix.py; "
+        "compare with NOOPT=1, which "
+        "uses none",
+        products_of_halves),
   Probe("functions", "are transcendental functions as exact as docs/numerics.md says",
-       COMPILED + "reciprocals and roots begin with the "
-       "hardware's own approximations", functions),
+        COMPILED + "reciprocals and roots begin with the "
+        "hardware's own approximations", functions),
   Probe("replay", "does a captured function give right results with other inputs",
-       "a patch of a recording comes too late, or at the wrong place: "
-       "compare with JIT=0 and JIT=2", replay),
+        "a patch of a recording comes too late, or at the wrong place: "
+        "compare with JIT=0 and JIT=2", replay),
 )

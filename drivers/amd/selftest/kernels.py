@@ -159,14 +159,16 @@ s_nop 15
 global_store_b128 v2, v[12:15], s[4:5]
 s_endpgm"""
 MATRIX = {
-  9: MatrixProduct(MATRIX_9, 64, 16, 16, 16, (4, 4, 4), lambda lane, e: (lane % 16, 4 * (lane // 16) + e), lambda lane,
-            e: (4 * (lane // 16) + e, lane % 16),
-            lambda lane, e: (4 * (lane // 16) + e, lane % 16)),
+  9: MatrixProduct(MATRIX_9, 64, 16, 16, 16, (4, 4, 4),
+                   lambda lane, e: (lane % 16, 4 * (lane // 16) + e), lambda lane, e: (4 * (lane // 16) + e, lane % 16),
+                   lambda lane, e: (4 * (lane // 16) + e, lane % 16)),
   11: MatrixProduct(MATRIX_11, 32, 16, 16, 16, (16, 16, 8),
                     lambda lane, e: (lane % 16, e), lambda lane, e: (e, lane % 16),
-             lambda lane, e: (2 * e + lane // 16, lane % 16)),
-  12: MatrixProduct(MATRIX_12, 32, 16, 16, 16, (8, 8, 8), lambda lane, e: (lane % 16, 8 * (lane // 16) + e),
-             lambda lane, e: (8 * (lane // 16) + e, lane % 16), lambda lane, e: (8 * (lane // 16) + e, lane % 16)),
+                    lambda lane, e: (2 * e + lane // 16, lane % 16)),
+  12: MatrixProduct(MATRIX_12, 32, 16, 16, 16, (8, 8, 8),
+                    lambda lane, e: (lane % 16, 8 * (lane // 16) + e),
+                    lambda lane, e: (8 * (lane // 16) + e, lane % 16),
+                    lambda lane, e: (8 * (lane // 16) + e, lane % 16)),
 }
 
 HALF_OF_64 = 2.0 ** -23   # the bits of a float64 that reciprocals and roots have: 24

@@ -225,26 +225,26 @@ NOTHING_READ = ("the hardware has not read the queue: look into dmesg for the qu
                 "version")
 SYSTEM = (
   Probe("topology", "does the kernel show a GPU that this driver knows", "`python3 -m tinyhw doctor` says what would "
-       "change it; "
-       "/sys/devices/virtual/kfd/kfd/topology/nodes/*/properties has what was read", topology, basic=True),
+        "change it; "
+        "/sys/devices/virtual/kfd/kfd/topology/nodes/*/properties has what was read", topology, basic=True),
   Probe("nodes", "can this user open the device files, and bind the GPU's address space",
-       "the groups that own /dev/kfd and /dev/dri/renderD*, the "
-       "container's devices, and whether another driver of this process has the GPU", nodes, basic=True),
+        "the groups that own /dev/kfd and /dev/dri/renderD*, the "
+        "container's devices, and whether another driver of this process has the GPU", nodes, basic=True),
   memory_step("the line of dmesg that came with it; free memory of GPU and host"),
   pinned_step("limits of locked memory (ulimit -l); tensors of memory that others own (from_blob) are used in place "
               "only with it"),
   Probe("compute queue", "does the kernel make a queue for commands", "EINVAL: the sizes of the save area, which the "
-       "kernel computes from the chip; "
-       "compare them with cwsr_size and ctl_stack_size of the node's properties, and send both with the kernel's "
-       "version", compute_queue, basic=True),
+        "kernel computes from the chip; "
+        "compare them with cwsr_size and ctl_stack_size of the node's properties, and send both with the kernel's "
+        "version", compute_queue, basic=True),
   Probe("command processor", "does the hardware read the queue and write to the host's memory", NOTHING_READ,
-       command_processor, basic=True),
+        command_processor, basic=True),
   Probe("interrupts", "does a signal wake a sleeping process", "the event's slot and the interrupt's number "
-       "(events.py): programs work without, but "
-       "wait a second for what takes longer than half a millisecond", interrupts),
+        "(events.py): programs work without, but "
+        "wait a second for what takes longer than half a millisecond", interrupts),
   Probe("copy engine", "does the copy engine move bytes between the host and the GPU",
-       "its packets (autogen/amd/sdma.py) if nothing came; "
-       "memory kinds and caches if bytes differ: are they whole lines of 64 or 128 bytes", copy_engine, basic=True),
+        "its packets (autogen/amd/sdma.py) if nothing came; "
+        "memory kinds and caches if bytes differ: are they whole lines of 64 or 128 bytes", copy_engine, basic=True),
   clock_step("TICK_NS in device.py: times of DEBUG=2 and VIZ are wrong by the same factor, results are not"),
   side_by_side_step("whether the kernel has both queues on the hardware: another process may have taken their places "
                     "(dmesg: over-subscribed)"),
@@ -252,5 +252,5 @@ SYSTEM = (
         opens, basic=True),
 )
 RELEASE = Probe("release", "is everything given back", "other programs that took memory meanwhile: run it again alone; "
-               "else the order in "
-               "which the device closes (device.py)", release)
+                "else the order in "
+                "which the device closes (device.py)", release)

@@ -57,5 +57,5 @@ def bases(s: GpuSession) -> str:
   return "loads, copies and stores add 32 bits without a sign, and a constant with one, to a base"
 
 STEP = Probe("bases", "are 32 bits of a lane added without a sign to a base in uniform registers",
-            "the bits of [R2.U32+UR4] (LDG.U, STG.U and LDGSTS.U of isa/sass/rows/memory.py). With NV_BASES=0 kernels "
-            "have addresses of 64 bits in each lane", bases)
+             "the bits of [R2.U32+UR4] (LDG.U, STG.U and LDGSTS.U of isa/sass/rows/memory.py). With NV_BASES=0 kernels "
+             "have addresses of 64 bits in each lane", bases)

@@ -91,8 +91,8 @@ def bulk_copies(s: GpuSession) -> str:
   return f"a box of {BOX[0]} x {BOX[1]}, with zeros outside of the tensor, asked for by a whole warp"
 
 STEP = Probe("bulk copies",
-            "does the unit that copies boxes of tensors find its map in the launch, and copy once for a warp",
-            "if it never ends: the address of the map (last argument; drivers/nvidia/launch.py), its fields "
-            "(isa/sass/select/tensor_map.py), the "
-            "word of an mbarrier; numbers of another place: UTMACCTL, or what a warp asks for. Leave BULK_COPY out of "
-            "a kernel's opts meanwhile", bulk_copies)
+             "does the unit that copies boxes of tensors find its map in the launch, and copy once for a warp",
+             "if it never ends: the address of the map (last argument; drivers/nvidia/launch.py), its fields "
+             "(isa/sass/select/tensor_map.py), the "
+             "word of an mbarrier; numbers of another place: UTMACCTL, or what a warp asks for. Leave BULK_COPY out of "
+             "a kernel's opts meanwhile", bulk_copies)

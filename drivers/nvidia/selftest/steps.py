@@ -152,8 +152,8 @@ def opens_by_library(s: CudaSession) -> str:
   return f"{s.device.facts()['processor']}, {s.device.facts()['kernel_interface']}"
 
 OPENS = Probe("opens", "does the vendor's library open the GPU", "`python3 -m tinyhw doctor --device NV`: the "
-             "library's version; nvidia-smi",
-             opens_by_library, basic=True)
+              "library's version; nvidia-smi",
+              opens_by_library, basic=True)
 
 def begin(name: str, tools: Tools) -> Session:
   return CudaSession(name, tools) if "CUDA" in name else NVSession(name, tools)
@@ -232,32 +232,32 @@ NOTHING_READ = ("the channel has not been read: look into dmesg for NVRM and Xid
                 "object), is the ring mapped where the channel was told, does the group run")
 SYSTEM: tuple[Probe, ...] = (
   Probe("driver", "is a kernel driver loaded whose structures are known", "`cat /sys/module/nvidia/version`; the error "
-       "tells which versions are known",
-       version, basic=True),
+        "tells which versions are known",
+        version, basic=True),
   Probe("cards", "which GPUs does the kernel's driver run", "`nvidia-smi -L`, and which /dev/nvidia* this process may "
-       "open", cards, basic=True),
+        "open", cards, basic=True),
   Probe("objects", "can a client have the GPU, its classes and an address space",
-       "dmesg for NVRM; whether another process has the GPU for itself; "
-       "MIG (nvidia-smi -q), which is not driven", card, basic=True),
+        "dmesg for NVRM; whether another process has the GPU for itself; "
+        "MIG (nvidia-smi -q), which is not driven", card, basic=True),
   memory_step("the kind that is named: nvidia-smi for free memory; `ls -l /dev/nvidia-uvm`, whether nvidia-uvm is "
               "loaded"),
   pinned_step("ulimit -l; tensors of memory that others own (from_blob) are used in place only with it"),
   clock_step("the page is another one: class of the usermode object"),
   Probe("channels", "are two channels made, scheduled and given tokens", "the structure of channel parameters of this "
-       "version; dmesg for NVRM",
-       channels, basic=True),
+        "version; dmesg for NVRM",
+        channels, basic=True),
   Probe("semaphore", "does a channel read its ring and write a word", NOTHING_READ, semaphore, basic=True),
   Probe("engines", "do compute and copy engines take their objects, and tell the time",
-       "the class that was bound: the class list of step "
-       "\"objects\"", engines, basic=True),
+        "the class that was bound: the class list of step "
+        "\"objects\"", engines, basic=True),
   Probe("copy engine", "do bytes come to the GPU's memory and back", "flags of LAUNCH_DMA; whether unified memory "
-       "mapped both", copy_engine,
-       basic=True),
+        "mapped both", copy_engine,
+        basic=True),
   side_by_side_step("only one of the channels of a group may be on the engine: give copies a group of their own"),
   Probe("opens", "does the device open as programs open it", "what the steps before did not do: the first submissions "
-       "of device.py", opens,
-       basic=True),
+        "of device.py", opens,
+        basic=True),
 )
 RELEASE = Probe("release", "is everything given back", "other programs that use the process's tensors; else the order "
-               "in which the device closes "
-               "(device.py)", release)
+                "in which the device closes "
+                "(device.py)", release)

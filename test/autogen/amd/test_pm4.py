@@ -37,7 +37,7 @@ def test_opcodes_and_fields_are_those_of_the_headers() -> None:
       else:
         assert (field in LATER or field.endswith("_HI") or "ADDR" in field or "REG_OFFSET" in field or "DATA" in field
                 or field == "COHER_SIZE"), (name,
-                                      field)
+                                            field)
         continue
       compared += 1
   assert compared > 60

@@ -53,7 +53,7 @@ def test_every_field_of_ours_is_one_of_the_header() -> None:
 def test_a_pushbuffer_is_decoded() -> None:
   words = [HEADER(method=0x5c >> 2, count=2, opcode=methods.INCREASE), 0x1000, 2, 0,
            HEADER(method=0x1b4 >> 2, subchannel=1, count=2,
-           opcode=methods.SAME), 7, 8, HEADER(method=0x110 >> 2, subchannel=1, count=9, opcode=methods.IMMEDIATE),
+               opcode=methods.SAME), 7, 8, HEADER(method=0x110 >> 2, subchannel=1, count=9, opcode=methods.IMMEDIATE),
            HEADER(method=0x300 >> 2, subchannel=4, count=3, opcode=methods.INCREASE_ONCE), 1, 2, 3]
   assert decode(words) == [Call(0, 0x5c, 0x1000), Call(0, 0x60, 2), Call(1, 0x1b4, 7), Call(1, 0x1b4, 8),
                            Call(1, 0x110, 9), Call(4, 0x300, 1),

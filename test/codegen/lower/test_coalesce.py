@@ -46,7 +46,7 @@ def test_runs_are_powers_of_two_and_do_not_overlap() -> None:
 
 def test_local_memory_wants_what_is_a_multiple_for_certain() -> None:
   assert coalesced_runs(list(range(8)), 2, 16, 16) == [CoalescedRun(0, 8)] and coalesced_runs(list(range(8)), 2, 8,
-                                                                       16) == [CoalescedRun(0, 4), CoalescedRun(4, 4)]
+      16) == [CoalescedRun(0, 4), CoalescedRun(4, 4)]
   assert coalesced_runs(list(range(1, 8)), 2, 16, 16) == [CoalescedRun(2, 2), CoalescedRun(4, 4)]
   assert coalesced_runs(list(range(8)), 2, 2, 16) == []
   assert fits(8, 24, 8) and not fits(8, 24, 16) and not fits(4, 24, 8) and fits(2, None, 16)

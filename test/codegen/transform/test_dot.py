@@ -143,7 +143,7 @@ def test_several_ranges(size: int, swapped: bool) -> None:
   at = q * size + r
   ranges = (r, q) if swapped else (q, r)
   kernel = UOp.sink(UOp.param(0, I32, 3).index(i).store(product(byte(1, U8, i * 40 + at), x(at)).reduce(Ops.ADD,
-                                                                                                      *ranges), i))
+                                                                                                        *ranges), i))
   changed = use_dots(kernel, AVX2)
   assert count(changed, Ops.DOT4) == 1
   sizes = {u.arg[0]: int(u.src[0].arg) for u in changed.toposort() if u.op is Ops.RANGE}

@@ -95,7 +95,7 @@ def test_scratch_of_each_die(kind: str, size: int) -> None:
   assert made.words[:3] == [0xC0017600, 0x218, size] and names(made).count("SET_SH_REG") == 1 + dies
   assert [made.words[i + 2] for i, word in enumerate(made.words)
           if word == 0xC0027600] == [0x7F0000000000 + die * (1 << 20) >> 8 & 0xFFFFFFFF
-                                    for die in range(dies)]
+                                     for die in range(dies)]
 
 def test_no_workgroups_are_a_nop() -> None:
   made = commands("gfx1100")

@@ -18,7 +18,7 @@ def test_gpus_are_nodes_with_a_gpu_id() -> None:
   found = topology.gpus(AMDBox("gfx1100", count=2))
   assert [(g.node, g.gpu_id, g.chip.arch, g.render_node)
           for g in found] == [(1, 1000, "gfx1100", "/dev/dri/renderD128"),
-                             (2, 1001, "gfx1100", "/dev/dri/renderD129")]
+                              (2, 1001, "gfx1100", "/dev/dri/renderD129")]
   assert (found[0].vram_bytes, found[0].visible_bytes, found[0].caches) == (1 << 30, 1 << 30, (32 << 10, 0, 0))
 
 @pytest.mark.parametrize("kind, units, engines, dies",

@@ -78,7 +78,7 @@ def test_a_queue_waits_for_what_it_needs_of_the_other_one() -> None:
   assert queues.take("compute", 1, X, 0) == 0 and queues.take("copy", 2, Y, 0) == 0
   assert queues.take("copy", 3, AccessedRanges([(5, 6)], []), 0) == 1, "it reads what the first one writes"
   assert queues.take("compute", 4, AccessedRanges([], [(0, 20)]), 0) == 3 and queues.take("compute", 5, X,
-                                                                                   0) == 0, "its own queue is in order"
+      0) == 0, "its own queue is in order"
 
 def test_what_was_waited_for_is_not_waited_for_again() -> None:
   queues = Queues()

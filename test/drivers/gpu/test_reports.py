@@ -14,7 +14,7 @@ def test_addresses_are_told_by_what_lies_next_to_them(opened: Opener) -> None:
   big = device.allocator.alloc(5 << 20)
   assert describe_address(device, big.address + 5) == f"in a buffer of 5.00 MB (5242880 bytes) at {big.address:#x}"
   assert f"{big.address + (5 << 20):#x} is the end of a buffer of 5.00 MB" in describe_address(device,
-                                                                                            big.address + (5 << 20))
+                                                                                               big.address + (5 << 20))
   assert describe_address(device, 8) == "a null pointer, or an offset from one"
   far = (f"of all buffers {big.address + (5 << 20):#x} is the end of a buffer of 5.00 MB (5242880 bytes), 32.00 TB "
          f"(35184366845952 bytes) before it")

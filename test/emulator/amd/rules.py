@@ -200,7 +200,7 @@ CDNA3 = (
   Pair("VALU writes EXEC, MFMA", exec_written, when(lambda f: f.matrix, lambda f: {EXEC}), 4),
   Pair("VALU writes a register, MFMA reads it", when(lambda f: f.valu and not f.matrix, Facts.vectors_written),
        when(lambda f: f.matrix,
-       Facts.vectors_read), 2),
+            Facts.vectors_read), 2),
 )
 
 PASSES = {"32x32x8": 8, "16x16x16": 4, "32x32x4_2b": 16, "16x16x4_4b": 8, "4x4x4_16b": 2, "16x16x32": 4, "32x32x16": 8,

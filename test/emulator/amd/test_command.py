@@ -50,7 +50,7 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     execute(tmp_path, SAXPY.replace("s_waitcnt vmcnt(0)", ""), "--arch=gfx1100", "--buffer=f32:32", "--buffer=f32:32")
   with pytest.raises(ArgumentError, match=r"read of 0x1000010: not present; the buffers are at 0x1000000 to "
                      r"0x1000010.*\n"
-                                          r"  at 0x10018 \(kernel \+ 0x18\): global_load_b32 v2, v1, s\[4:5\]\n  lane "
+                     r"  at 0x10018 \(kernel \+ 0x18\): global_load_b32 v2, v1, s\[4:5\]\n  lane "
                      r"4 of wave 0 of workgroup"):
     execute(tmp_path, SAXPY, "--arch=gfx1100", "--buffer=f32:4", "--buffer=f32:32")
   with pytest.raises(ArgumentError, match=r"read of 0x0: not present; there are no buffers, see --buffer\n  at "):

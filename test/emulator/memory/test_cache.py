@@ -3,7 +3,7 @@ import pytest
 
 from tinyhw.emulator.memory.cache import (ABSENT, BIG_WRITE, COPY, LINE, MANY, SAME, Coherence, HostWrites, ReadCache,
                                           WriteBuffer, drop,
-                                       lines_between)
+                                          lines_between)
 from tinyhw.emulator.errors import StaleRead
 from tinyhw.emulator.memory.pages import PageTable, Range
 from tinyhw.emulator.memory.physical import FOREIGN, PAGE, Frames

@@ -54,7 +54,7 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
                                                                     "[B0-----:R-:W-:-:S06] IMAD"), *buffers)
   with pytest.raises(ArgumentError, match=r"read of 0x1000010: not present; the buffers are at 0x1000000 to "
                      r"0x1000010.*\n"
-                                          r"  at 0x40 \(kernel \+ 0x40\): .*LDG.E R6, \[R2\]\n  lane 4 of warp 0 of "
+                     r"  at 0x40 \(kernel \+ 0x40\): .*LDG.E R6, \[R2\]\n  lane 4 of warp 0 of "
                      r"block 0"):
     execute(tmp_path, SAXPY, "--buffer=f32:4", "--buffer=f32:32")
   with pytest.raises(ArgumentError, match=r"read of 0x0: not present; there are no buffers, see --buffer\n  at "):

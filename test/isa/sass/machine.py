@@ -19,8 +19,8 @@ def launch_of(code: Code, slots: bytes, blocks: int) -> LaunchParameters:
   constants = bytearray(start.arguments) + slots
   constants[start.stack:start.stack + 4] = code.private_bytes.to_bytes(4, "little")
   return LaunchParameters(code.name, code.arch, CODE, counts["r"], bytes(constants), threads=code.lanes, blocks=blocks,
-                shared_bytes=start.shared + code.local_bytes, local_bytes=code.private_bytes,
-                barriers=counts["barrier"])
+                          shared_bytes=start.shared + code.local_bytes, local_bytes=code.private_bytes,
+                          barriers=counts["barrier"])
 
 def run(code: Code, slots: bytes, blocks: int, memory: FlatMemory, seed: int) -> int:
   """See Machine."""

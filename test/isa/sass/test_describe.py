@@ -159,7 +159,7 @@ def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_a
                                                       "product")
   assert any(u.op is Ops.TENSOR_BOX for u in program.uops) and not any(u.op is Ops.TENSOR_BOX for u in without.uops)
   assert not any(u.op is Ops.TENSOR_BOX for u in compiled(product(4096, 4096, 1024, dtypes.float16, dtypes.float32),
-                                                   "sm_90").uops)
+                                                          "sm_90").uops)
   found, other = bounds(program, "sm_90"), bounds(without, "sm_90")
   assert found.hottest.share >= 0.95 and found.hottest.rate > 1.1 * other.hottest.rate
   text = compile_listed(program, "sm_90")[1]

@@ -19,7 +19,7 @@ def test_operands_split_at_outer_commas() -> None:
 
 @pytest.mark.parametrize("text, why", [("v0,", "operand 2 is missing: nothing stands after"),
                                        (",", "operand 1 is missing: nothing stands before"),
-                                        ("v0,, v1", "operand 2 is missing: nothing stands before")])
+                                       ("v0,, v1", "operand 2 is missing: nothing stands before")])
 def test_a_missing_operand(text: str, why: str) -> None:
   with pytest.raises(ParseError, match=why): split_operands(text)
 

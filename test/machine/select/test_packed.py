@@ -124,10 +124,10 @@ def test_what_would_have_other_bits_is_not_found() -> None:
           and found(a + b + a, c + d + c) is None)
   compared = found(where(less(a + b, a), a, b), where(less(c + d, c), c, d))
   assert isinstance(compared, PackedOperation) and isinstance(compared.sources[0],
-                                                   ElementPair), ("what is not rounded yet is compared as it is")
+      ElementPair), ("what is not rounded yet is compared as it is")
   assert found(a + b, c + d, dtypes.bfloat16) is None, "elements of another type"
   assert PairFinder(dtypes.float16, frozenset({Ops.ADD}), lambda x, y: True).rounded(a * b,
-                                                                                 c * d) is None, "what an ISA has not"
+      c * d) is None, "what an ISA has not"
 
 def test_operands_are_in_the_order_in_which_they_stand_beside_each_other() -> None:
   a, b, c, d = elements(dtypes.float16, 2)
@@ -154,7 +154,7 @@ def test_a_variable_may_have_changed() -> None:
   a, b = elements(dtypes.float16, 1)
   changed = UOp(Ops.CAST, dtypes.float32, (variable,))
   assert not is_widened(changed) and PairFinder(dtypes.float16, ALL, lambda x,
-                                            y: True).rounded(a + changed, b + changed) is None
+                                                y: True).rounded(a + changed, b + changed) is None
 
 def test_a_sum_with_an_exact_product_is_fused() -> None:
   a, b, c, d = elements(dtypes.float16, 2)

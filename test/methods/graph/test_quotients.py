@@ -20,7 +20,7 @@ def test_division_and_remainder_follow_the_signs():
   for mine, theirs in ((operator.floordiv, operator.floordiv), (operator.mod, operator.mod),
                        (lambda x, y: x.fmod(y), np.fmod)):
     compare(mine,
-    theirs, f, g)
+            theirs, f, g)
 
 @pytest.mark.slow
 def test_remainders_of_infinite_divisors():

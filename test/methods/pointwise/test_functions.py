@@ -28,7 +28,7 @@ erf = np.vectorize(math.erf)
   ("floor", np.floor, WIDE * 1.3), ("ceil", np.ceil, WIDE * 1.3)])
 def test_against_numpy(name, oracle, x):
   compare(lambda t: getattr(t, name)(), lambda a: oracle(a).astype(np.float32), x, rtol=2e-6,
-  atol=1e-30 if name != "sin" else 1e-7)
+          atol=1e-30 if name != "sin" else 1e-7)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 2e-15), (np.float32, 1e-6), (np.float16, 3e-3)])

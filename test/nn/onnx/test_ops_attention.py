@@ -93,7 +93,7 @@ def test_normalizations_of_onnx_runtime() -> None:
   np.testing.assert_allclose(run("SimplifiedLayerNormalization", total, g, epsilon=1e-12), rms, **CLOSE)
   words, segments, table, places, kinds = np.array([[1, 3]], np.int32), np.array([[0, 1]],
                                                                                  np.int32), random(5, 8), random(4, 8,
-      seed=1), random(2, 8, seed=2)
+                                                                                     seed=1), random(2, 8, seed=2)
   expected = normalized(table[words] + places[:2] + kinds[segments]) * g + b
   np.testing.assert_allclose(run("EmbedLayerNormalization", words, segments, table, places, kinds, g, b, domain=MS),
                              expected, **CLOSE)

@@ -34,7 +34,7 @@ def test_linear(mode: str, n: int) -> None:
 @pytest.mark.parametrize("rounding, index",
                          [("round_prefer_floor", [0, 0, 1, 1, 2, 2, 3, 3]), ("floor", [0, 0, 0, 1, 1, 2, 2, 3]),
                           ("ceil", [0, 1, 1, 2, 2, 3, 3, 3]),
-                                             ("round_prefer_ceil", [0, 0, 1, 1, 2, 2, 3, 3])])
+                          ("round_prefer_ceil", [0, 0, 1, 1, 2, 2, 3, 3])])
 def test_nearest(rounding: str, index: list[int]) -> None:
   assert run("Resize", X, None, np.array([1, 1, 1, 2], F32), mode="nearest",
              nearest_mode=rounding).tolist() == X[..., index].tolist()

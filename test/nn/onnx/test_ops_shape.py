@@ -120,7 +120,7 @@ def test_scattering() -> None:
              reduction="mul").tolist() == [1, 6, 1]
   assert run("TensorScatter", np.zeros((1, 4, 1), F32), np.ones((1, 2, 1), F32), i64(3), opset=24,
              mode="circular").reshape(4).tolist() == [1, 0,
-      0, 1]
+                                                      0, 1]
   with pytest.raises(TinyError, match="reduction is"):
     run("ScatterElements", data, index, updates, axis=1, reduction="xor")
   with pytest.raises(TinyError, match="cannot scatter"): run("ScatterND", X, np.array([[1]]), X)

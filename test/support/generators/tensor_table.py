@@ -97,7 +97,7 @@ FUNCTIONS = [
         tensor=lambda t: Tensor.stack(*t.std_mean(-1, correction=0))),
   about("layernorm", lambda a: (a - a.mean(-1, keepdims=True)) / np.sqrt(a.var(-1, keepdims=True) + 1e-5), axes=1,
         elements=1,
-         kinds="wide"),
+        kinds="wide"),
   about("normalize", lambda a: a / np.maximum(np.abs(a).sum(-1, keepdims=True), 1e-3), axes=1, kinds="wide",
         tensor=lambda t: t.normalize(1, -1, 1e-3)),
   about("div", lambda a: a / 3, 3), about("pow", lambda a: a ** 3, 3, low=-8, high=8),
@@ -135,7 +135,7 @@ EXACT = [   # also of infinities and NaN where `special` says so
   *[method(name, f, kinds="floats", result="exact", special=True)
     for name, f in (("floor", np.floor), ("ceil", np.ceil), ("trunc", np.trunc), ("round", np.round))],
   *[method(name, f, kinds="floats", result="exact", special=True) for name,
-         f in (("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite))],
+    f in (("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite))],
   method("logical_not", np.logical_not, result="exact", special=True),
   method("bitwise_not", np.invert, kinds="ints", result="exact"),
   *[method(name, lambda a, f=f: f(a, a.dtype.type(1)), 1, kinds="numbers", result="exact", special=True)
@@ -172,7 +172,7 @@ EXACT = [   # also of infinities and NaN where `special` says so
                                                                        special=True),
   method("bfloat16", lambda a: a.astype(np.float32), kinds="bool"),
   method("bitcast", lambda a: np.ascontiguousarray(a).view(np.uint8), "uint8", kinds="ints", axes=1,
-                                                                         result="exact"),
+         result="exact"),
 ]
 
 REDUCTIONS = [
@@ -201,7 +201,7 @@ MOVEMENTS = [
          axes=1),
   method("transpose", lambda a: np.swapaxes(a, 0, -1), 0, -1, axes=1),
   method("T", lambda a: np.swapaxes(a, 0, 1), axes=2, tensor=lambda t: t.T
-                                                                             if t.ndim == 2 else t.transpose(0, 1)),
+         if t.ndim == 2 else t.transpose(0, 1)),
   method("flip", lambda a: np.flip(a, -1), -1, axes=1), method("flatten", lambda a: a.reshape(-1)),
   method("unflatten", lambda a: a.reshape(1, *a.shape), 0, (1, -1), axes=1, elements=1), method("squeeze", np.squeeze),
   method("unsqueeze", lambda a: a[..., None], -1), method("shrink", lambda a: a[1:], axes=1, elements=1,
@@ -255,7 +255,7 @@ PRODUCTS = [
   about("dot", lambda a: a @ np.swapaxes(a, -1, -2), axes=2, kinds="wide", tensor=lambda t: t.dot(t.transpose(-1, -2)),
         low=-100, high=100),
   about("matmul", lambda a: np.swapaxes(a, -1, -2) @ a, axes=2, kinds="wide",
-         tensor=lambda t: t.matmul(t.transpose(-1, -2), reverse=True), low=-100,
+        tensor=lambda t: t.matmul(t.transpose(-1, -2), reverse=True), low=-100,
         high=100),
   about("linear", lambda a: a * 2 + 1, kinds="wide", axes=1,
         tensor=lambda t: t.linear(t[(0,) * (t.ndim - 1)].const_like(2), Tensor(
@@ -264,14 +264,14 @@ PRODUCTS = [
         tensor=lambda t: Tensor.einsum("...i->...", t)),
   about("scaled_dot_product_attention", lambda a: _softmax(a @ np.swapaxes(a, -1, -2) / math.sqrt(a.shape[-1])) @ a,
         axes=2,
-         elements=1, kinds="wide",
+        elements=1, kinds="wide",
         tensor=lambda t: t.scaled_dot_product_attention(t, t), low=-8, high=8),
   about("qr", lambda a: a, axes=2, elements=1, kinds="wide", tensor=lambda t: (lambda q, r: q @ r)(*t.qr())),
   about("svd", lambda a: np.linalg.svd(a, compute_uv=False), axes=2, elements=1, kinds="wide",
         tensor=lambda t: t.svd()[1]),
   about("newton_schulz", lambda a: 2 * a / (np.sqrt((a * a).sum((-1, -2), keepdims=True)) + 1e-7), 1, (2.0,), axes=2,
         elements=1,
-         kinds="wide"),
+        kinds="wide"),
   about("conv2d", lambda a: a[:, None] * 2, axes=2, elements=1, kinds="wide", tensor=lambda t: t.unsqueeze(1).conv2d(
     Tensor.full((1, 1, *(1,) * (t.ndim - 1)), 2.0, dtype=t.dtype, device=t.device))),
   about("conv_transpose2d", lambda a: a[:, None] * 2, axes=2, elements=1, kinds="wide",
@@ -283,7 +283,7 @@ PRODUCTS = [
          tensor=lambda t: (lambda x, i: x.max_unpool2d(i, 1))(
     *t.max_pool2d(1, return_indices=True))),
   about("interpolate", lambda a: np.repeat(a, 2, -1), axes=1, elements=1, kinds="wide",
-         tensor=lambda t: t.interpolate((2 * t.shape[-1],), "nearest")),
+        tensor=lambda t: t.interpolate((2 * t.shape[-1],), "nearest")),
 ]
 
 CREATION = [

@@ -54,7 +54,7 @@ class Tried:
     self.vendor, self.box, self.session = vendor, box, vendor.session(vendor.device, Tools(assemble, faults))
     self.session.limit_ms = 50
     self.steps: dict[str, Probe] = {step.name: step for step in (*self.session.first(), *tensors.STEPS,
-                                                                *self.session.last())}
+                                                                 *self.session.last())}
 
   def run(self, names: Sequence[str], before_last: Callable[[Any], object] | None = None) -> list[ProbeResult]:
     """The results of steps; before the last one, something happens."""

@@ -432,7 +432,7 @@ def memory(inst: MInst, end: int) -> Callable[[Any], None] | None:
   gate, place = source(inst, 1, end), addresser(inst, inst.row.isa.memory, end)
   return lambda m: m.vector.__setitem__(out.index,
                                         b"".join(m.memory.read(place(m) + k * size, size) if g < 0 else bytes(size)
-                                                for k, g in enumerate(unpack(gate(m), fmt))).ljust(64, b"\0"))
+                                                 for k, g in enumerate(unpack(gate(m), fmt))).ljust(64, b"\0"))
 
 def gather(inst: MInst, index_kind: str, size: int) -> Callable[[Any], None]:
   out, at, number = inst.operands[0], inst.row.isa.memory, mask_of(inst)

@@ -1,8 +1,8 @@
 """Kernels and Programs in the interpreter, against NumPy and against their definitions."""
 import pytest
 from generators.program_builder import (Builder, RandomProgram, add, broadcast, convert, gather, i32, lane, matmul, pad,
-                             same_memory, softmax, vectorize,
-                             workgroups)
+                                        same_memory, softmax, vectorize,
+                                        workgroups)
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError

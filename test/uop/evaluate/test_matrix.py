@@ -28,9 +28,9 @@ def test_lines_follow_each_other_and_their_pieces_change_places() -> None:
   """The 128-byte swizzle: piece p of line r at p ^ r % 8."""
   layout = SwizzledLayout(16, False)
   assert [layout.offset(line, 0, 2) for line in range(9)] == [0, 64 + 8, 128 + 16, 192 + 24, 256 + 32, 320 + 40,
-                                                             384 + 48, 448 + 56, 512]
+                                                              384 + 48, 448 + 56, 512]
   assert layout.offset(3, 8 * 5 + 7, 2) == 3 * 64 + 8 * (5 ^ 3) + 7 and layout.offset(3, 64 + 1,
-                                                                                    2) == 16 * 64 + 3 * 64 + 8 * 3 + 1
+                                                                                      2) == 16 * 64 + 3 * 64 + 8 * 3 + 1
   assert sorted(layout.offset(line, at, 2) for line in range(16) for at in range(128)) == list(range(16 * 128))
   assert sorted(layout.offset(line, at, 1) for line in range(16) for at in range(256)) == list(range(16 * 256))
 

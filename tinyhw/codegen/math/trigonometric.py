@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from tinyhw.codegen.math.floating import (DOUBLE, SINGLE, Precise, exact_product, exact_sum, fast_sum, fma, polynomial,
                                           real, signed, subtract,
-                                     unsigned, with_sign)
+                                          unsigned, with_sign)
 from tinyhw.dtype import DType, dtypes
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.ops import UOp

@@ -40,7 +40,7 @@ def share(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, axis: str, wave: 
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
   conflicts = has_bank_conflicts(layout, axis, aligned * x.dtype.itemsize)
   transposed, cut = pieces_of(x, tile, mn_range, workgroup_of(tile, wave),
-                          layout.contiguous(axis) * x.dtype.itemsize >= PIECE_BYTES)
+                              layout.contiguous(axis) * x.dtype.itemsize >= PIECE_BYTES)
   array = Array(tile.step.size + aligned, False, layout.digits(axis) if conflicts else ())
   if transposed: array, conflicts = Array(mn_range.size + PIECE_BYTES // x.dtype.itemsize, True), False
   local = staged(x, tile, mn_range, wave, array, cut, fresh, stage)
@@ -109,7 +109,7 @@ def tensor_in(x: UOp, tile: WorkgroupTile, mn_range: ProductRange) -> OperandTen
   return tensor_of(x, weights(along.parts), weights(line.parts)) if line.size <= MOST_LINES else None
 
 def shared_operand(x: UOp, tile: WorkgroupTile, mn_range: ProductRange, wave: UOp, fresh: int, stage: int,
-          tensor: OperandTensor | None) -> UOp:
+                   tensor: OperandTensor | None) -> UOp:
   """Return an operand as a SHARED_OPERAND. Shared memory is contiguous as memory is, along the steps or along the rows
   (or columns)."""
   transposed = lies_along_rows(x, tile, mn_range)

@@ -74,7 +74,7 @@ def row_pieces_of(store: UOp, tile: WorkgroupTile, layout: Layout, wave: UOp, wi
     at = {tile.rows: make(Ops.ADD, weakint, (row, number(down))),
           tile.columns: make(Ops.ADD, weakint, (column, number(least)))}
     found.append(RowPieces(substitute(store.src[0], at),
-                      tuple([(element, along - least) for along, element in sorted(members)])))
+                           tuple([(element, along - least) for along, element in sorted(members)])))
   return found
 
 def row_stored(store: UOp, value: UOp, row_pieces: RowPieces, width: int, ranges: tuple[UOp, ...]) -> UOp:

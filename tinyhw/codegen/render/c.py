@@ -207,7 +207,7 @@ class _C:
     kind = scalar_type(target)
     if not dtypes.is_float(source) or dtypes.is_float(target): return f"({kind})({x})"
     integer = {dtypes.uint64: "uint64", dtypes.int64: "int64", dtypes.weakint: "int64",
-           dtypes.uint32: "int64"}.get(target, "int32")
+               dtypes.uint32: "int64"}.get(target, "int32")
     return f"({kind}){self.helper(f'{ALIASES_BY_TYPE[source]}_to_{integer}')}({x})"
 
   def bitcast(self, x: str, source: DType, target: DType) -> str:

@@ -111,7 +111,7 @@ class Lanes(Expressions):
           word = word.alu(Ops.AND, active)
           if self.keeps(name):
             others = element(self.state, at).load().alu(Ops.AND,
-                                                      active.alu(Ops.XOR, UOp.const(dtypes.uint32, 0xffffffff)))
+                                                        active.alu(Ops.XOR, UOp.const(dtypes.uint32, 0xffffffff)))
             word = word.alu(Ops.OR, others)
         stores.append(self.word_store(at, word))
     return stores

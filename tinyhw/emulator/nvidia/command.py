@@ -97,8 +97,8 @@ class NvidiaMachine(Machine):
     program.add(CODE, bytearray(code))
     constants = bytes(ABI[asked.arch].arguments) + struct.pack(f"<{len(buffers)}Q", *buffers) + bytes(64)
     launch = LaunchParameters(Path(asked.file).name, asked.arch, CODE, given["registers"], constants, self.threads, 1,
-                    given["shared"], given["local"],
-                    MOST_BARRIERS)
+                              given["shared"], given["local"],
+                              MOST_BARRIERS)
     block = ThreadBlock(launch, 0, memory, given["seed"], DecodedCode(asked.arch, program.load), watch)
     return block, list(block.warps)
 

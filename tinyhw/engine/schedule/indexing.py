@@ -143,7 +143,7 @@ def _shrink(u: UOp, p: GatedIndex) -> GatedIndex:
 def _flip(u: UOp, p: GatedIndex) -> GatedIndex:
   shape = u.src[0].shape
   return GatedIndex(tuple((to_index(shape[k]) - 1 - i).simplify() if k in u.arg else i for k, i in enumerate(p.index)),
-               p.valid)
+                    p.valid)
 
 def _pad(u: UOp, p: GatedIndex) -> GatedIndex:
   out, valid = [], p.valid

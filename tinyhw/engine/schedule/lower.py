@@ -78,7 +78,7 @@ class Lowering:
   def _read(self, u: UOp, gated: GatedIndex) -> None:
     if (u, gated) in self.value: return
     there = self.position(u.src[0], gated) if u.op is Ops.ASSIGN else GatedIndex((flatten(gated.index, u.shape),),
-                                                                            gated.valid)
+                                                                                 gated.valid)
     self.value[u, gated] = load(self.storage[u], there.index[0], there.valid)
 
   def position(self, target: UOp, gated: GatedIndex) -> GatedIndex:

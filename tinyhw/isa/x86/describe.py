@@ -72,8 +72,7 @@ def reader(microarchitecture: str, vector_bits: int) -> InstructionInfo:
   return InstructionInfo(show, touched, operations, last_lines)
 
 def describe(function: Function, code: bytes, places: Sequence[tuple[int, MInst]], arch: str, microarchitecture: str,
-             grid: int | None = None,
-             uops: Sequence[UOp] = ()) -> str:
+             grid: int | None = None, uops: Sequence[UOp] = ()) -> str:
   """The listing of an encoded function. places: offsets and instructions, from encode_function. The other parameters
   are those of listing."""
   t = target(arch)

@@ -66,8 +66,8 @@ def expand_block(function: Function, block: Block, instructions: Callable[[MInst
       block.insts.append(made)
       if not any([o is AFTER for o in made.operands]): continue
       assert after is None and jump is not None, f"macro {inst.row.name} jumps to its end twice, or nobody can"
-      inside, after = function.new_block(block.depth, "rarely",
-                                          rare=True), function.new_block(block.depth, "after", block.rare)
+      inside = function.new_block(block.depth, "rarely", rare=True)
+      after = function.new_block(block.depth, "after", block.rare)
       made.operands = [after if o is AFTER else o for o in made.operands]
       block.insts.append(jump(inside))
       block = inside

@@ -80,6 +80,9 @@ class Checker:
   def _repeat_key(self, inst: MInst, operands: list[Any]) -> Any:
     return inst.row.name, tuple(o for i, o in enumerate(operands) if i not in inst.row.writes)
 
+  def _repeats_a_constant(self, inst: MInst) -> bool:
+    return self._repeat_key(inst, inst.operands) in self.constants
+
   def _bits_of(self, value: Reg) -> int:
     return ((1 << value.cls.units) - 1) << self.reference.first[value.id]
 
@@ -128,8 +131,7 @@ class Checker:
       for inst in block.insts:
         if id(inst) in self.originals: continue
         jumps = code is None and inst.row.effects & Effect.JUMP
-        if not jumps and inst.row.encoding is not PSEUDO and self._repeat_key(inst,
-                                                                              inst.operands) not in self.constants:
+        if not jumps and inst.row.encoding is not PSEUDO and not self._repeats_a_constant(inst):
           self._fail(inst, "is not in the unallocated function")
       i = 0
       for original in code or ():

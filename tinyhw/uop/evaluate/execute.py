@@ -280,7 +280,7 @@ class _Kernel:
 
 _NESTED: dict[Ops, Callable[[_Kernel, UOp, _Scope], Function]] = {Ops.STORE: _Kernel.store, Ops.STAGE: _Kernel.stage,
                                                                   Ops.REDUCE: _Kernel.reduce,
-                                                                       Ops.EXCHANGE: _Kernel.exchange}
+                                                                  Ops.EXCHANGE: _Kernel.exchange}
 
 def ranges_of_store(store: UOp) -> tuple[UOp, ...]: return tuple([s for s in store.src[2:] if s.op is Ops.RANGE])
 

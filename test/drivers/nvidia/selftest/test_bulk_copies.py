@@ -23,7 +23,7 @@ def other_address(patch: Patch) -> None:
 def for_each_lane(patch: Patch) -> None:
   """Copy twice, as if the unit were asked for each lane."""
   patch.setattr(selftest_bulk_copies, "TEXT", selftest_bulk_copies.TEXT.replace("UTMALDG.2D [UR8], [UR4]",
-                                                                    "UTMALDG.2D [UR8], [UR4]\nUTMALDG.2D [UR8], [UR4]"))
+      "UTMALDG.2D [UR8], [UR4]\nUTMALDG.2D [UR8], [UR4]"))
 
 @pytest.mark.parametrize("tester", ["NV"], indirect=True)
 def test_it_passes(tester: Tried) -> None:

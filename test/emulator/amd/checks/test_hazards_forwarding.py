@@ -38,7 +38,7 @@ def kernel(before: int = 0, behind: int = 0, last: int = 0, cure: str = "", lane
 
 @pytest.mark.parametrize("between, fails", [((0, 0, 0), True), ((2, 0, 4), True), ((1, 1, 4), True), ((0, 2, 4), True),
                                             ((2, 1, 0), False),
-                                             ((0, 3, 0), False), ((0, 0, 5), False)])
+                                            ((0, 3, 0), False), ((0, 0, 5), False)])
 def test_how_far_apart(between: tuple[int, int, int], fails: bool) -> None:
   box = Box()
   box.buffer(bytes(64))

@@ -169,8 +169,8 @@ def half_shape(semantics: str, lanes: int, op_sel: int, keep: bool = True, negat
   sources = tuple((name, OperandForm("v", shift=16 * (op_sel >> i & 1), width=16, negate=negate and i == 0))
                   for i, name in enumerate(("S0", "S1", "S2")))
   return InstructionShape(semantics, (Evaluation((*sources, ("D", OperandForm("v")), ("K", OperandForm("v"))),
-                              (("D", ResultForm("v", shift=16 * (op_sel >> 3), width=16, keep=keep)),)),),
-               lanes, **more)
+      (("D", ResultForm("v", shift=16 * (op_sel >> 3), width=16, keep=keep)),)),),
+                          lanes, **more)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["v_add_f16", "v_sub_f16", "v_mul_f16", "v_max_f16", "v_min_f16", "v_cvt_f16_i16"])
@@ -195,7 +195,7 @@ def test_packed_halves(name: str) -> None:
   floating = name.endswith("f16")
   def sources(half: int) -> tuple[tuple[str, OperandForm], ...]:
     same, crossed = OperandForm("v", shift=16 * half, width=16), OperandForm("v", shift=16 - 16 * half, width=16,
-                                                               negate=floating and bool(half))
+                                                                             negate=floating and bool(half))
     return ("S0", same), ("S1", crossed), ("S2", same)
   passes = tuple(Evaluation(sources(half), (("D", ResultForm("v", shift=16 * half, width=16)),)) for half in (0, 1))
   for lanes, mask in MASKS:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from nvidia.products import (ARRIVE, BYTES, COPY, DONE, FENCE, MEET, SECOND, THREADS, Numbers, Tile, fill, numbers,
-                           program, tile, tiles)
+                             program, tile, tiles)
 from tinyhw.arithmetic import decode_float16, encode_bfloat16, encode_float16
 from tinyhw.dtype import dtypes, float_to_fp8
 from tinyhw.emulator.errors import (DataRace, EmulatorError, Hang, MissingWait, OutOfBounds, UninitialisedRead,

@@ -14,8 +14,8 @@ NUMBERS = [round_float32((1 + k / 97) * 2.0 ** exponent) for k in range(100) for
 def ulp(x: float) -> float: return math.ldexp(1.0, math.frexp(x)[1] - 24)
 
 @pytest.mark.parametrize("name, semantics, most", [("RCP", lambda x: 1 / x, 1), ("RSQ", lambda x: 1 / math.sqrt(x), 2),
-                                                 ("SQRT", math.sqrt, 1),
-                                                 ("EX2", lambda x: 2.0 ** x, 2)])
+                                                   ("SQRT", math.sqrt, 1),
+                                                   ("EX2", lambda x: 2.0 ** x, 2)])
 def test_float32(name: str, semantics, most: int,
                  monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]  # a function of numbers
   sides = set()

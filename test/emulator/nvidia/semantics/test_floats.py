@@ -60,11 +60,11 @@ def test_float64(line: str, semantics: Callable[[float, float, float], float], a
   given = {k + i: half for k, numbers in ((0, F), (2, G), (4, H)) for i, half in enumerate(pair(numbers))}
   warp = after([line], arch, registers=given)
   assert all(same(x, semantics(*y)) for x, y in zip(doubles_of(longs_of(warp.registers[6], warp.registers[7])),
-                                                  zip(F, G, H)))
+                                                    zip(F, G, H)))
 
 @pytest.mark.parametrize("word, semantics", [("LT", lambda a, b: a < b), ("NEU", lambda a, b: a != b),
-                                           ("NUM", lambda a, b: a == a and b == b),
-                                           ("GEU", lambda a, b: not a < b), ("EQ", lambda a, b: a == b)])
+                                             ("NUM", lambda a, b: a == a and b == b),
+                                             ("GEU", lambda a, b: not a < b), ("EQ", lambda a, b: a == b)])
 def test_comparisons(word: str, semantics: Callable[[float, float], bool]) -> None:
   given = {0: words_of(F), 1: words_of(G),
            **{k + i: half for k, x in ((2, F), (4, G)) for i, half in enumerate(pair(x))}}

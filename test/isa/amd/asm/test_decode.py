@@ -76,7 +76,7 @@ def test_255_is_a_literal_in_sources_only() -> None:
   ("02070365", "v_add_f16_e32 v1.h, v2.l, v3.h"), ("8105027c", "v_cmp_lt_f16_e32 vcc_lo, v1.h, v2.l"),
   ("8217027e", "v_cvt_f32_f16_e32 v1, v2.h"),
   ("010801d401050200", "v_cmp_lt_f16_e64 s1, v1.h, v2.l"), ("014832d5fa060200c8e400ff",
-   "v_add_f16_e64_dpp v1.h, v200.h, v3.l quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0xf"),
+      "v_add_f16_e64_dpp v1.h, v200.h, v3.l quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0xf"),
   ("02070264", "v_add_f16_e32 v1, v2, v3"),
   ("0207036f34120000", "v_fmamk_f16 v1.h, v2.l, 0x1234, v3.h"), ("0239027e", "v_mov_b16_e32 v1.l, v2.l")])
 def test_halves_of_registers(code: str, text: str) -> None:

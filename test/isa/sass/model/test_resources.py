@@ -83,7 +83,7 @@ def test_products_of_a_warpgroup_fill_the_tensor_core() -> None:
   their latency."""
   lines = [parse(text, "sm_90") for text in ("[B------:R-:W-:-:S06] WARPGROUP.ARRIVE",
                                              *["HGMMA.64x256x16.F32 R24, gdesc[UR4], R24"] * 3,
-           "HGMMA.64x256x16.F32 R24, gdesc[UR4], R24, gsb0", "[B------:R-:W-:-:S06] WARPGROUP.DEPBAR.LE gsb0, 0x1")]
+      "HGMMA.64x256x16.F32 R24, gdesc[UR4], R24, gsb0", "[B------:R-:W-:-:S06] WARPGROUP.DEPBAR.LE gsb0, 0x1")]
   own = Costs("sm_90", None, {id(inst): control for inst, control in lines})
   wave = WaveTimeline(model(own), 4)
   for _ in range(8):

@@ -54,7 +54,7 @@ def test_a_product_with_another_user_stays() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("source, letters", [(dtypes.int32, "IMAD.WIDE"), (dtypes.uint32, "IMAD.WIDE"),
                                              (dtypes.int16, "IMAD.WIDE"),
-                                            (dtypes.uint8, "IMAD.WIDE")], ids=str)
+                                             (dtypes.uint8, "IMAD.WIDE")], ids=str)
 def test_products_of_64_bits_of_narrow_factors(source: DType, letters: str) -> None:
   for factor in (7, -5, (1 << 31) - 1, 1 << 31):
     a, b = inputs(source, 2)

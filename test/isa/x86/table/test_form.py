@@ -41,6 +41,6 @@ def test_encodings() -> None:
 
 def test_lines() -> None:
   line = TableLine("avx/avx512f  vfoo  VEX.0F.WIG 58 /r | EVEX.0F.W0 58 /r   v={kz} v v/m/b32   fp_add wf commutes:01 "
-              "@fma/avx512dq")
+                   "@fma/avx512dq")
   assert (line.mnemonic, line.pipe, line.mask, line.commutes) == ("vfoo", "fp_add", "kz", (0, 1))
   assert (line.vex_feature, line.evex_feature) == ("fma", "avx512dq")

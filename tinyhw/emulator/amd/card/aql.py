@@ -270,8 +270,8 @@ class CommandProcessor:
     scratch = Scratch(0, 0) if queue is None else Scratch(queue.scratch_backing_memory_location,
                                                           queue.compute_tmpring_size)
     program = ProgramRegisters(code + (PRELOAD_SKIP if length else 0), found.compute_pgm_rsrc1, found.compute_pgm_rsrc2,
-                      found.compute_pgm_rsrc3,
-                      packet.group_segment_size)
+                               found.compute_pgm_rsrc3,
+                               packet.group_segment_size)
     return start(self.gpu, program, Grid(wave_size, sizes, groups, partial), user, scratch)
 
   def _user_data(self, packet: hsa.KernelDispatchPacket, properties: dict[str, int],

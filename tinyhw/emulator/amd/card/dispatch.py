@@ -104,8 +104,8 @@ def start_of_registers(registers: ComputeRegisters, groups: Triple, initiator: i
   wave_size = 32 if flags.get("cs_w32_en") else 64
   user = [registers.values.get(gpu.registers.rows[f"COMPUTE_USER_DATA_{i}"].address) for i in range(16)]
   return start(gpu, ProgramRegisters(registers.word("COMPUTE_PGM_LO") << 8 | registers.word("COMPUTE_PGM_HI") << 40,
-                            registers.word("COMPUTE_PGM_RSRC1"),
-                            registers.word("COMPUTE_PGM_RSRC2"), registers.word("COMPUTE_PGM_RSRC3")),
+                                     registers.word("COMPUTE_PGM_RSRC1"),
+                                     registers.word("COMPUTE_PGM_RSRC2"), registers.word("COMPUTE_PGM_RSRC3")),
                Grid(wave_size, size, groups, partial), user,
                Scratch(registers.values.get(gpu.registers.rows["COMPUTE_DISPATCH_SCRATCH_BASE_LO"].address, 0) << 8 |
                        registers.values.get(gpu.registers.rows["COMPUTE_DISPATCH_SCRATCH_BASE_HI"].address, 0) << 40,

@@ -140,7 +140,7 @@ class MemoryManager:
     if domain == USERPTR: mmap_offset = request.mmap_offset
     self.buffers[handle] = BufferObject(gpu, handle, request.va_addr, pages(request.size), request.flags, domain,
                                         frames,
-                                  mmap_offset)
+                                        mmap_offset)
     self.users[frames] += 1
     request.handle, request.mmap_offset = handle, mmap_offset
 
@@ -245,7 +245,7 @@ class MemoryManager:
     handle = gpu.gpu_id << 32 | next(self.numbers)
     self.buffers[handle] = BufferObject(gpu, handle, request.va_addr, source.size, source.flags, source.domain,
                                         source.frames,
-                                  0)
+                                        0)
     self.users[source.frames] += 1
     request.handle = handle
 

@@ -86,8 +86,8 @@ def known(strict: Strict) -> CheckState:
           if valu - when_valu < TRANS_VALU and trans - when_trans < TRANS_TRANS]
   results, addends = ((), ()) if hazards.matrix is None else _products(hazards.matrix, now)
   return CheckState(strict.scalars, tuple(_events(strict)), tuple(sorted(starts)),
-               (scalar.read, scalar.by_salu, scalar.by_valu), results, addends,
-               tuple(sorted(slow)), hazards.forwarding.known(valu) if hazards.forwarding is not None else ())
+                    (scalar.read, scalar.by_salu, scalar.by_valu), results, addends,
+                    tuple(sorted(slow)), hazards.forwarding.known(valu) if hazards.forwarding is not None else ())
 
 def _products(matrix: MatrixWatch, now: int) -> tuple[tuple[KnownResult, ...], tuple[KnownAddend, ...]]:
   """Return results and addends of matrix instructions that may still be in flight."""
@@ -113,7 +113,7 @@ def tell(strict: Strict, what: CheckState) -> None:
   strict.scalars = what.scalars
   strict.outstanding = [CountedInstruction(e.kind, e.counters, e.registers, e.text, e.pc, strict.local.number - e.age
                                            if e.age >= 0
-                              else -1) for e in what.events]
+                                           else -1) for e in what.events]
   strict.pending = {register: event for event in strict.outstanding for register in event.registers}
   strict.local.keep(event.serial for event in strict.outstanding)
   hazards = strict.hazards

@@ -75,7 +75,7 @@ def node(inst: MInst, at: int, size: int) -> InstructionNode:
   # two operations, of 32 bits each
   elif inst.row.pipe == "dual": results = [{(r.cls.bank.name, r.index or 0)} for r in inst.writes()]
   return InstructionNode(show(inst), frozenset(reads), frozenset(writes), tuple(map(frozenset, results)), changes_exec,
-              tuple(follow(inst, at, size)))
+                         tuple(follow(inst, at, size)))
 
 def implied(name: str, wave: int) -> list[Register]:
   """Return the registers of a name that is not an operand."""

@@ -126,7 +126,7 @@ def _argument(parameter: str, arguments: dict[str, Any]) -> Any:
   return constant_argument(parameter, arguments[parameter.split("_")[0]])
 
 def _shape(uses: NamedOperands, mode: Mode, semantics: str, places: dict[str, str]) -> tuple[InstructionShape,
-                                                                                           dict[str, Any]]:
+                                                                                             dict[str, Any]]:
   arguments: dict[str, Any] = {"VCC": regs.VCC, "CARRY": regs.VCC}
   for name, place in places.items():
     arguments[name] = _number(uses[place])
@@ -139,11 +139,11 @@ def _shape(uses: NamedOperands, mode: Mode, semantics: str, places: dict[str, st
   sources = {name: place for name, place in places.items() if name != "D" or reads_result(semantics)}
   packed = uses.name in PACKED
   passes = tuple(Evaluation(tuple((name, _source(uses, name, place, half, packed)) for name, place in sources.items()),
-                      _targets(uses, mode, semantics, places, half, packed)) for half in range(1 + packed))
+                            _targets(uses, mode, semantics, places, half, packed)) for half in range(1 + packed))
   lanes = mode.lanes if uses.name.startswith("v_") and not uses.name.startswith("v_s_") else 0
   shape = InstructionShape(semantics, passes, lanes, bool(uses.get("clamp")), (0, 1, 2, -1)[uses.get("omod")],
-                mode.denormals & 3 == 0, mode.denormals >> 2 == 0,
-                mode.arch == "gfx942", permuted)
+                           mode.denormals & 3 == 0, mode.denormals >> 2 == 0,
+                           mode.arch == "gfx942", permuted)
   return shape, arguments
 
 def reads_result(semantics: str) -> bool:
@@ -212,7 +212,7 @@ def _targets(uses: NamedOperands, mode: Mode, semantics: str, places: dict[str, 
   if written.bits == 16:
     short = any(encoding.name == "_e32" for encoding in uses.form.encodings)
     target = ResultForm("v", shift=16 if op_sel & 8 or uses.name == "v_fma_mixhi_f16" else 0, width=16,
-                    keep=not (mode.cdna and short))
+                        keep=not (mode.cdna and short))
   elif written.bits == 8: target = ResultForm("v", shift=8 * (op_sel >> 2 & 3), width=8)
   return ("D", target), ("D1", target._replace(dword=1))
 
@@ -250,10 +250,10 @@ def _half(uses: NamedOperands, mode: Mode, semantics: str, places: dict[str, str
     arguments[name] = _number(value)
     if name[0] == "D": targets.append((name, ResultForm("v")))
     sources.append((name, OperandForm("k" if not isinstance(value, Reg) else _SPECIAL.get(value.index, "s")
-                               if value.cls.bank is regs.SGPR else "v")))
+                                      if value.cls.bank is regs.SGPR else "v")))
   shape = InstructionShape(semantics, (Evaluation(tuple(sources), tuple(targets)),), mode.lanes,
                            flush32=mode.denormals & 3 == 0,
-                flush64=mode.denormals >> 2 == 0)
+                           flush64=mode.denormals >> 2 == 0)
   return Computation(shape, arguments)
 
 def check_mode(mode: Mode) -> None:

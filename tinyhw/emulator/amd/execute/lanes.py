@@ -39,7 +39,7 @@ def dpp_moves(uses: NamedOperands, lanes: int) -> LanePermutation:
     # "fi" of dpp8
     return LanePermutation(tuple(lane & ~7 | selects >> 3 * (lane & 7) & 7 for lane in range(lanes)), (1 << lanes) - 1,
                            True,
-                 bool(uses.get("fi")))
+                           bool(uses.get("fi")))
   rows, banks = uses["row_mask"], uses["bank_mask"]
   enabled = sum(1 << lane for lane in range(lanes) if rows >> (lane >> 4 & 3) & 1 and banks >> (lane >> 2 & 3) & 1)
   return LanePermutation(dpp_sources(uses["dpp_ctrl"], lanes), enabled, bool(uses["bound_ctrl"]), bool(uses.get("fi")))
@@ -126,7 +126,7 @@ def _permute_rows(cross: bool, variable: bool) -> Callable[[NamedOperands, Mode]
         bits = low(wave) | high(wave) << 32
         places = [bits >> 4 * (lane & 15) & 15 for lane in range(wave.lanes)]
       moves = LanePermutation(tuple((lane & ~15) ^ 16 * cross | places[lane] for lane in range(wave.lanes)), wave.all,
-                    bool(op_sel & 2), bool(op_sel & 1))
+                              bool(op_sel & 2), bool(op_sel & 1))
       written, sources = permutation(wave, moves)
       values = wave.moved(wave.u[row], sources)
       for lane in written: wave.u[target][lane] = values[lane]

@@ -107,7 +107,7 @@ def _wmma4_operand(product: Product, kind: str, lanes: int) -> Iterator[ElementP
       for i in range(each):
         yield ElementPosition(0, lane % 16, run * (2 * (counted // 2) + half) + each * (counted % 2) + i, lane,
                               register,
-                    i * bits)
+                              i * bits)
 
 @once
 def result_places(product: Product, lanes: int, rdna3: bool) -> tuple[ElementPosition, ...]:

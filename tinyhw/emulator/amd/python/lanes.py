@@ -168,7 +168,7 @@ class Writer(Operands):
       return PythonExpression(f"flush_{kind.name}({text})" if flushes else text)
     if self.shape.clamp:
       return PythonExpression(f"min(max({found.text}, {kind.low}), {kind.high})", max(found.low, kind.low),
-                   min(found.high, kind.high))
+                              min(found.high, kind.high))
     return PythonExpression(self.wrapped(found, kind), kind.low, kind.high)
 
   def write(self, target: str, form: ResultForm, kind: ValueType, value: ExpressionNode) -> None:

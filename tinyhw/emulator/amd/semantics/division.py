@@ -89,4 +89,4 @@ class Division:
 # already; no quotient would be right then. guess: as here; the sequence that compilers emit gives correctly rounded
 # quotients
 DIVISION = {"f32": Division(SMALLEST_F32, 96, 64, 23, -127, -150, _single_of, fused_float32, scaled_f32),
-             "f64": Division(SMALLEST_F64, 768, 128, 53, -1023, -1075, _double_of, fused_float64, scaled(float))}
+            "f64": Division(SMALLEST_F64, 768, 128, 53, -1023, -1075, _double_of, fused_float64, scaled(float))}

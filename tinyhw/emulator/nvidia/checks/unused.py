@@ -36,4 +36,4 @@ def node(step: DecodedInstruction, at: int) -> InstructionNode:
   results = () if step.inst.row.effects & (Effect.STORE | Effect.BARRIER) else (writes,)
   return InstructionNode(show(step.inst, step.control), reads, writes if step.guard == regs.TRUE else frozenset(),
                          results, False,
-              tuple(successors(step, at)))
+                         tuple(successors(step, at)))

@@ -157,8 +157,8 @@ def block_of_grid(grid: Grid, number: int, port: Port, seed: int,
   get = grid.fields.get
   launch = LaunchParameters(grid.name, grid.chip.name, get("program_address", 0),
                             grid.registers - bank.HIDDEN_REGISTERS,
-                  bytes(grid.bank), grid.lanes,
-                  grid.blocks, grid.shared_bytes, grid.private_bytes, get("barrier_count", 0))
+                            bytes(grid.bank), grid.lanes,
+                            grid.blocks, grid.shared_bytes, grid.private_bytes, get("barrier_count", 0))
   block = ThreadBlock(launch, number, port, seed, grid.decoder, watch)
   if grid.decoder is None and grid.processor.computer.strict > 1: unused.check(launch, block.decoder)
   grid.decoder = block.decoder

@@ -62,7 +62,7 @@ def made_ready(code: bytes, arch: str, address: int) -> DecodedInstruction:
     raise UnknownInstruction(f"{o.form.key} with the guard {guard} is not supported yet: branch around it")
   text = f"{control_word} {show(inst, control_word, address)}"
   return DecodedInstruction(inst, control_word, uses_of(inst), guard.index, bool(o.values["guard_not"]),
-                 bool({inst.row.pipe, inst.row.name} & ENDS), run, text)
+                            bool({inst.row.pipe, inst.row.name} & ENDS), run, text)
 
 def check_reuse(inst: MInst, control_word: Control) -> None:
   """Check the reuse flags: an instruction must not overwrite a register whose value it keeps for the next one.

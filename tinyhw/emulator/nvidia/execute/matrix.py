@@ -113,4 +113,4 @@ def qmma(o: Operands) -> Step:
   return multiply(o, 4, (FP8[left], FP8[right]), floats_of, short_total, words_of)
 
 SEMANTICS: dict[str, Callable[[Operands], Step]] = {"HMMA.16816": hmma, "HMMA.1688.TF32": tf32, "IMMA.16832": imma,
-                                                   "QMMA": qmma}
+                                                    "QMMA": qmma}

@@ -72,4 +72,4 @@ def either(o: Operands, number: str, register: str) -> Source:
   return lambda warp: same
 
 SEMANTICS: dict[str, Callable[[Operands], Step]] = {"SHFL": shuffle, "SHFL.M": shuffle, "SHFL.L": shuffle,
-                                                   "SHFL.LM": constant_shuffle}
+                                                    "SHFL.LM": constant_shuffle}

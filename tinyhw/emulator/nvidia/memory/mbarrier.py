@@ -182,4 +182,4 @@ def forget(o: Operands) -> Step:
   return run
 
 SEMANTICS: dict[str, Callable[[Operands], Step]] = {"SYNCS.EXCH": initialise, "SYNCS.ARRIVE": arrive,
-                                                   "SYNCS.PHASECHK": look, "SYNCS.IV": forget}
+                                                    "SYNCS.PHASECHK": look, "SYNCS.IV": forget}

@@ -141,4 +141,4 @@ def forget(o: Operands) -> Step:
   return run
 
 SEMANTICS: dict[str, Callable[[Operands], Step]] = {"UTMALDG.plain": load_box, "UBLKCP.S.G": load_run,
-                                                   "UTMACCTL": forget}
+                                                    "UTMACCTL": forget}

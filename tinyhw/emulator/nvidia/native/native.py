@@ -72,7 +72,7 @@ class Binder:
     """Return the computation. Raises Untranslatable, UnknownInstruction or KeyError if there is none."""
     reads: dict[str, ExpressionNode] = {str(n.value): n for a in self.semantics for n in nodes(a.value)
                                         if n.op == "read"
-                              and n.value not in BUILT_IN}
+                                        and n.value not in BUILT_IN}
     sources = tuple((name, self.source(name, node.type)) for name, node in reads.items())
     targets = tuple((a.target, kind) for a in self.semantics if (kind := self.target(a)))
     if not targets: return None

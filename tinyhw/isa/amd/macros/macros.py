@@ -214,7 +214,7 @@ Pattern = tuple[tuple[int, int, int, int, int], ...]
 
 @once
 def permuted_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], selectors: int,
-              pattern: Pattern) -> Inst:
+                 pattern: Pattern) -> Inst:
   """A macro that makes a group from 16-bit elements of other groups. One v_perm_b32 makes two elements."""
   operands = [Operand("d", Access.WRITE, cls, early=True),
               *(Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources)),

@@ -15,44 +15,45 @@ from tinyhw.uop.ops import UOp
 
 # op -> key, for 32-bit integers (UNSIGNED: where unsigned numbers differ), 64-bit ones, floats; "~": the operands are
 # exchanged
-VECTOR_32 = {Ops.ADD: "v_add_nc_u32", Ops.SUB: "v_sub_nc_u32", Ops.MUL: "v_mul_lo_u32", Ops.AND: "v_and_b32",
-             Ops.OR: "v_or_b32",
-             Ops.XOR: "v_xor_b32", Ops.SHL: "~v_lshlrev_b32", Ops.SHR: "~v_ashrrev_i32", Ops.MAX: "v_max_i32"}
+VECTOR_32 = {
+  Ops.ADD: "v_add_nc_u32", Ops.SUB: "v_sub_nc_u32", Ops.MUL: "v_mul_lo_u32", Ops.MAX: "v_max_i32",
+  Ops.AND: "v_and_b32", Ops.OR: "v_or_b32", Ops.XOR: "v_xor_b32", Ops.SHL: "~v_lshlrev_b32", Ops.SHR: "~v_ashrrev_i32"}
 VECTOR_32_UNSIGNED = {**VECTOR_32, Ops.SHR: "~v_lshrrev_b32", Ops.MAX: "v_max_u32"}
-VECTOR_64 = {Ops.ADD: "add64", Ops.SUB: "sub64", Ops.MUL: "mul64", Ops.AND: "and64", Ops.OR: "or64", Ops.XOR: "xor64",
-             Ops.SHL: "~v_lshlrev_b64",
-             Ops.SHR: "~v_ashrrev_i64"}
+VECTOR_64 = {
+  Ops.ADD: "add64", Ops.SUB: "sub64", Ops.MUL: "mul64",
+  Ops.AND: "and64", Ops.OR: "or64", Ops.XOR: "xor64", Ops.SHL: "~v_lshlrev_b64", Ops.SHR: "~v_ashrrev_i64"}
 VECTOR_64_UNSIGNED = {**VECTOR_64, Ops.SHR: "~v_lshrrev_b64"}
-SCALAR_32 = {Ops.ADD: "s_add_u32", Ops.SUB: "s_sub_u32", Ops.MUL: "s_mul_i32", Ops.AND: "s_and_b32", Ops.OR: "s_or_b32",
-             Ops.XOR: "s_xor_b32",
-             Ops.SHL: "s_lshl_b32", Ops.SHR: "s_ashr_i32", Ops.MAX: "s_max_i32"}
+SCALAR_32 = {
+  Ops.ADD: "s_add_u32", Ops.SUB: "s_sub_u32", Ops.MUL: "s_mul_i32", Ops.MAX: "s_max_i32",
+  Ops.AND: "s_and_b32", Ops.OR: "s_or_b32", Ops.XOR: "s_xor_b32", Ops.SHL: "s_lshl_b32", Ops.SHR: "s_ashr_i32"}
 SCALAR_32_UNSIGNED = {**SCALAR_32, Ops.SHR: "s_lshr_b32", Ops.MAX: "s_max_u32"}
-SCALAR_64 = {Ops.ADD: "s_add64", Ops.SUB: "s_sub64", Ops.MUL: "s_mul64", Ops.AND: "s_and_b64", Ops.OR: "s_or_b64",
-             Ops.XOR: "s_xor_b64",
-             Ops.SHL: "s_lshl_b64", Ops.SHR: "s_ashr_i64"}
+SCALAR_64 = {
+  Ops.ADD: "s_add64", Ops.SUB: "s_sub64", Ops.MUL: "s_mul64",
+  Ops.AND: "s_and_b64", Ops.OR: "s_or_b64", Ops.XOR: "s_xor_b64", Ops.SHL: "s_lshl_b64", Ops.SHR: "s_ashr_i64"}
 SCALAR_64_UNSIGNED = {**SCALAR_64, Ops.SHR: "s_lshr_b64"}
-FLOAT_32 = {Ops.ADD: "v_add_f32", Ops.SUB: "v_sub_f32", Ops.MUL: "v_mul_f32", Ops.FDIV: "div_f32", Ops.SQRT: "sqrt_f32",
-            Ops.TRUNC: "v_trunc_f32",
-            Ops.MULACC: "v_fma_f32", Ops.RECIPROCAL: "reciprocal_f32", Ops.EXP2: "exp2_f32", Ops.EXP: "exp_f32",
-            Ops.LOG2: "log2_f32",
-            Ops.LOG: "log_f32"}
-FLOAT_64 = {Ops.ADD: "v_add_f64", Ops.MUL: "v_mul_f64", Ops.FDIV: "div_f64", Ops.SQRT: "sqrt_f64",
-            Ops.TRUNC: "v_trunc_f64", Ops.MULACC: "v_fma_f64"}
+FLOAT_32 = {
+  Ops.ADD: "v_add_f32", Ops.SUB: "v_sub_f32", Ops.MUL: "v_mul_f32", Ops.MULACC: "v_fma_f32", Ops.TRUNC: "v_trunc_f32",
+  Ops.FDIV: "div_f32", Ops.SQRT: "sqrt_f32", Ops.RECIPROCAL: "reciprocal_f32",
+  Ops.EXP2: "exp2_f32", Ops.EXP: "exp_f32", Ops.LOG2: "log2_f32", Ops.LOG: "log_f32"}
+FLOAT_64 = {
+  Ops.ADD: "v_add_f64", Ops.MUL: "v_mul_f64", Ops.MULACC: "v_fma_f64", Ops.TRUNC: "v_trunc_f64",
+  Ops.FDIV: "div_f64", Ops.SQRT: "sqrt_f64"}
 PREDICATES = {Ops.CMPLT: "lt", Ops.CMPEQ: "eq", Ops.CMPNE: "ne"}
 TABLES = {  # (varying, bytes, unsigned)
-  (True, 4, False): VECTOR_32, (True, 4, True): VECTOR_32_UNSIGNED, (True, 8, False): VECTOR_64,
-  (True, 8, True): VECTOR_64_UNSIGNED,
-  (False, 4, False): SCALAR_32, (False, 4, True): SCALAR_32_UNSIGNED, (False, 8, False): SCALAR_64,
-  (False, 8, True): SCALAR_64_UNSIGNED,
+  (True, 4, False): VECTOR_32, (True, 4, True): VECTOR_32_UNSIGNED,
+  (True, 8, False): VECTOR_64, (True, 8, True): VECTOR_64_UNSIGNED,
+  (False, 4, False): SCALAR_32, (False, 4, True): SCALAR_32_UNSIGNED,
+  (False, 8, False): SCALAR_64, (False, 8, True): SCALAR_64_UNSIGNED,
 }
 SHIFTS = (Ops.SHL, Ops.SHR)
 COMMUTATIVE = (Ops.ADD, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR)
 
+def is_vector(operand: Any) -> bool: return isinstance(operand, Reg) and operand.cls.bank is regs.VGPR
+
 def scalar_first(a: Any, b: Any) -> tuple[Any, Any]:
   """Order two operands so that a constant or a scalar register is before a vector register, as short instructions
   require."""
-  return (b, a) if isinstance(a, Reg) and a.cls.bank is regs.VGPR and not (isinstance(b, Reg)
-                                                                           and b.cls.bank is regs.VGPR) else (a, b)
+  return (b, a) if is_vector(a) and not is_vector(b) else (a, b)
 
 def letters(dtype: DType) -> str:
   """The type in the name of a comparison: f32, i64, u32."""
@@ -133,8 +134,8 @@ class Arithmetic(Part):
   def perform(self, cls: RegClass, key: str, *sources: Any) -> Reg:
     """Emit an instruction, a macro or a recipe."""
     if key not in RECIPES: return self.op(cls, key, *sources)
-    found: Reg = followed(RECIPES[key], sources, lambda line,
-                          values: self.op(self.result_class(line.key), line.key, *values, **line.modifiers))
+    found: Reg = followed(RECIPES[key], sources, lambda line, values: self.op(
+      self.result_class(line.key), line.key, *values, **line.modifiers))
     return found
 
   def comparison(self, u: UOp) -> Reg:

@@ -133,7 +133,7 @@ def parse_sum(form: Form, text: str, parts: tuple[TokenPart, ...], values: dict[
     number = parse_integer(word) is not None
     at = next((i for i, part in enumerate(left) if form.specs[form.index[part.name]].register != number
                and (number or word[:2] != "UR"
-               or form.specs[form.index[part.name]].kind == "UR")
+                    or form.specs[form.index[part.name]].kind == "UR")
                and (word[:1] != "R" or form.specs[form.index[part.name]].kind == "R")), None)
     if at is None: raise ParseError(f"{word} is unexpected in [{text}]")
     part = left.pop(at)
