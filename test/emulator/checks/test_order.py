@@ -6,7 +6,7 @@ import pytest
 from amd.virtual import COMPUTE, SDMA, Area, Group, Program, kernels, split
 
 from tinyhw.autogen.amd import sdma
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.checks.order import Agent, Order
 from tinyhw.emulator.checks.races import Copied, Races
 from tinyhw.emulator.errors import DataRace

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from test.support.amd.virtual import DEVICE_MEMORY, PAGE, Group, Program, kernels, split
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.checks.races import Races, SharedRaces, mark
 from tinyhw.emulator.errors import DataRace
 from tinyhw.emulator.memory.memory import AccessKind, MemoryInterface, Scope, AccessUnit

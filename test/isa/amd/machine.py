@@ -3,7 +3,7 @@ the interpreter."""
 from __future__ import annotations
 
 from test.isa.executed import CODE, Machine
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.checks import unused
 from tinyhw.emulator.amd.execute.wave import Workgroup
 from tinyhw.emulator.memory.memory import FlatMemory

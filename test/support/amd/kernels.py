@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.execute.wave import Workgroup
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.isa.amd.asm.encode import encode

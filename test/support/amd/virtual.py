@@ -13,7 +13,7 @@ from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.autogen.amd import pm4, sdma
 from tinyhw.drivers.linux.files import MAP_FIXED, MAP_SHARED, READ_WRITE, map_memory
 from tinyhw.emulator.amd.card.computer import GpuHost
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.memory.memory import MemoryInterface
 
 PAGE = 4096

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.chips import CHIPS
 from tinyhw.emulator.amd.execute.wave import Workgroup
 from tinyhw.emulator.amd.view import changes, parse_registers, show

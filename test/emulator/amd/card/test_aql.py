@@ -8,7 +8,7 @@ import pytest
 from test.support.amd.virtual import (
   AQL, DEVICE_MEMORY, PAGE, SHARED_MEMORY, Group, Program, Ring, add_one, kernels, split)
 from tinyhw.autogen.amd import hsa, pm4
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import DataRace, PacketError, StaleRead
 from tinyhw.emulator.memory.memory import MemoryInterface
 

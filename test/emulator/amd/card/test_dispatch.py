@@ -8,7 +8,7 @@ import pytest
 
 from test.support.amd.virtual import Group, Program, kernels
 from tinyhw.emulator.amd.card import dispatch
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import MissingHazard, PacketError, StrictError
 from tinyhw.emulator.memory.memory import MemoryInterface
 

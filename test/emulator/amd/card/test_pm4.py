@@ -7,7 +7,7 @@ from test.support.amd.virtual import (
   DEVICE_MEMORY, GTT, PUBLIC, WRITABLE, Area, Group, Program, add_one, kernels, nothing, split,
 )
 from tinyhw.autogen.amd import pm4
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import PacketError, StaleRead
 from tinyhw.emulator.memory.memory import MemoryInterface
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tinyhw.autogen.amd import hsa
 from tinyhw.emulator.amd.card.dispatch import Dispatch, Grid, ProgramRegisters, Scratch, start
 from tinyhw.emulator.amd.card.pm4 import PACKETS as PM4_PACKETS, Executor
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.checks.races import Races
 from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory.memory import ENGINE

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.execute.decoded import DecodedCode
 from tinyhw.emulator.checks.unused import InstructionNode, Register, refuse, unused
 from tinyhw.emulator.errors import OutOfBounds

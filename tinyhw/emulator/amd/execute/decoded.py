@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.checks.hazards import Start, Wait, classes, registers_of, starts_of, states_of, waits_of
 from tinyhw.emulator.amd.checks.strict import SCALAR_BASE, SCC
 from tinyhw.emulator.amd.execute import (

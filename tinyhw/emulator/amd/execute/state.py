@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tinyhw.drivers.cpu.memory import address_of
-from tinyhw.emulator.amd.card.registers import APERTURE_BYTES, APERTURES, DispatchRegisters
+from tinyhw.emulator.amd.registers import APERTURE_BYTES, APERTURES, DispatchRegisters
 from tinyhw.emulator.amd.checks.strict import Strict
 from tinyhw.emulator.amd.execute.lanes import LanePermutation, permutation
 from tinyhw.emulator.python.numerics import lane_bits

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from enum import IntEnum
 
 from tinyhw import config
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.execute.decoded import DecodedCode, DecodedInstruction
 from tinyhw.emulator.amd.execute.state import Wave, start
 from tinyhw.emulator.amd.native.translate import Translation, translation

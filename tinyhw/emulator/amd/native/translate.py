@@ -7,7 +7,7 @@ constant EXEC there is a check of the registers that the stretch reads.
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.checks.foresight import CheckState, StandIn, foresee, known, tell
 from tinyhw.emulator.amd.execute import arithmetic, control, lanes
 from tinyhw.emulator.amd.execute.arithmetic import Computation, NamedOperands

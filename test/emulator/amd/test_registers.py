@@ -1,5 +1,5 @@
-"""tinyhw/emulator/amd/card/registers.py: the parameters of a dispatch for its waves."""
-from tinyhw.emulator.amd.card.registers import DispatchRegisters
+"""tinyhw/emulator/amd/registers.py: the parameters of a dispatch for its waves."""
+from tinyhw.emulator.amd.registers import DispatchRegisters
 
 def test_a_dispatch_describes_itself() -> None:
   registers = DispatchRegisters("gfx1100", 0x10000, 32, 24, 106, (64, 1, 1), (8, 1, 1), lds_bytes=512)
