@@ -15,7 +15,7 @@ from test.emulator.mutations import Class, Damage, Family, Insts, Outcome, Recor
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
 from tinyhw.emulator.amd.card.computer import GpuHost
-from tinyhw.emulator.amd.execute.wave import Workgroup
+from tinyhw.emulator.amd.workgroup import Workgroup
 from tinyhw.isa.amd.asm.decode import decode_all
 from tinyhw.isa.amd.asm.encode import encode
 from tinyhw.isa.amd.asm.syntax import show

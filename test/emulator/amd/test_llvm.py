@@ -13,7 +13,7 @@ import pytest
 from amd.kernels import ARGUMENTS, CODE, Box, Kernel
 from amd.llvm import WORDS, checksums, inputs
 
-from tinyhw.emulator.amd.execute.wave import Workgroup
+from tinyhw.emulator.amd.workgroup import Workgroup
 from tinyhw.emulator.memory.memory import FlatMemory
 
 GOLDEN = [line.split()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinyhw.emulator.amd.registers import DispatchRegisters
-from tinyhw.emulator.amd.execute.wave import Workgroup
+from tinyhw.emulator.amd.workgroup import Workgroup
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.isa.amd.asm.encode import encode
 from tinyhw.isa.amd.table import regs

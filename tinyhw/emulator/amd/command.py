@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.chips import CHIPS
-from tinyhw.emulator.amd.execute.wave import Workgroup
+from tinyhw.emulator.amd.workgroup import Workgroup
 from tinyhw.emulator.amd.view import changes, parse_registers, show
 from tinyhw.emulator.command import Machine, Option, RunOptions, label_of
 from tinyhw.emulator.memory.memory import FlatMemory

@@ -7,7 +7,7 @@ from amd.kernels import Box, Kernel
 
 from tinyhw import Context
 from tinyhw.emulator.amd.checks.foresight import CheckState, StandIn, foresee, known, tell
-from tinyhw.emulator.amd.execute.wave import Workgroup
+from tinyhw.emulator.amd.workgroup import Workgroup
 from tinyhw.emulator.errors import StrictError
 
 def stopped(kernel: Kernel) -> Workgroup:

@@ -11,7 +11,7 @@ from amd.lanes import FLOAT32, INTEGERS, values
 
 from tinyhw import Context
 from tinyhw.emulator.amd.execute.state import Wave
-from tinyhw.emulator.amd.execute.wave import Workgroup
+from tinyhw.emulator.amd.workgroup import Workgroup
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.native import threaded, translate
 from tinyhw.errors import TinyError

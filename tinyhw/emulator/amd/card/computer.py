@@ -21,7 +21,7 @@ from tinyhw.emulator.amd.card.gpu import GpuHardware, GpuContext
 from tinyhw.emulator.amd.card.memory import MMAP_GPU_SHIFT, MMAP_TYPE_MMIO, FlushWatcher, MemoryManager
 from tinyhw.emulator.amd.card.queues import MMAP_TYPE_DOORBELL, QueueManager
 from tinyhw.emulator.amd.chips import CHIPS
-from tinyhw.emulator.amd.execute.wave import Workgroup
+from tinyhw.emulator.amd.workgroup import Workgroup
 from tinyhw.emulator.checks.order import Order
 from tinyhw.emulator.files import VirtualComputer, VirtualFile, VirtualMapping, refuse
 from tinyhw.emulator.memory.cache import Coherence, drop

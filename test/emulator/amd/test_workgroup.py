@@ -7,7 +7,7 @@ import struct
 import pytest
 from amd.kernels import Box, Kernel, floats, words
 
-from tinyhw.emulator.amd.execute.wave import StepResult, Workgroup
+from tinyhw.emulator.amd.workgroup import StepResult, Workgroup
 from tinyhw.emulator.errors import OutOfBounds, StrictError, UnknownInstruction
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.isa.amd.table import regs

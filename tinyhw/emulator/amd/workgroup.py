@@ -1,5 +1,5 @@
 """Execution of a workgroup: its waves, in a seeded random order, from exact bytes. The registers of a wave are in
-state.py.
+execute/state.py.
 
 `Workgroup.step` lets one wave after the other run for some instructions until a budget is spent. strict.py has the
 checks, which are made as instructions execute. Nothing here knows an instruction: decoded.py makes functions of them.
