@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from test.isa.executed import CODE, Machine
 from tinyhw.emulator.amd.registers import DispatchRegisters
-from tinyhw.emulator.amd.checks import unused
+from tinyhw.emulator.amd import unused
 from tinyhw.emulator.amd.workgroup import Workgroup
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.isa.amd.abi import abi

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from tinyhw.emulator.amd.checks.hazards_forwarding import ForwardingWatch
 from tinyhw.emulator.amd.checks.hazards_mfma import MatrixWatch
 from tinyhw.emulator.amd.checks.hazards_scalar import ScalarWatch
-from tinyhw.emulator.amd.execute import matrix
 from tinyhw.emulator.errors import MissingHazard
 from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Reg
@@ -86,6 +85,10 @@ def states_of(uses: NamedOperands) -> int:
 
 VALU = ("valu", "trans", "wmma", "mfma")
 
+def is_matrix(name: str) -> bool:
+  """Return whether an instruction writes the whole wave's registers, whatever EXEC is."""
+  return name.startswith(("v_wmma", "v_swmmac", "v_mfma", "v_smfmac"))
+
 def classes(uses: NamedOperands) -> frozenset[str]:
   """Return the classes of an instruction."""
   name, pipe = uses.name, uses.row.pipe
@@ -95,8 +98,8 @@ def classes(uses: NamedOperands) -> frozenset[str]:
   elif "valu" in found: found.add("not_trans")
   if pipe in ("vmem", "flat"): found.add("vmem")
   if name.startswith("v_dot"): found.add("dot")
-  elif "valu" in found and not matrix.is_matrix(name): found.add("not_dot")
-  if matrix.is_matrix(name): found |= {"wmma" if "wmm" in name else "mfma"}
+  elif "valu" in found and not is_matrix(name): found.add("not_dot")
+  if is_matrix(name): found |= {"wmma" if "wmm" in name else "mfma"}
   if name.startswith("v_div_fmas"): found.add("div_fmas")
   if name in ("v_readlane_b32", "v_readfirstlane_b32", "v_writelane_b32"): found.add("readlane")
   if name in ("v_readlane_b32", "v_writelane_b32"): found.add("lane_select")

@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.registers import DispatchRegisters
-from tinyhw.emulator.amd.checks.hazards import Start, Wait, classes, registers_of, starts_of, states_of, waits_of
+from tinyhw.emulator.amd.checks.hazards import (
+  Start, Wait, classes, is_matrix, registers_of, starts_of, states_of, waits_of)
 from tinyhw.emulator.amd.checks.strict import SCALAR_BASE, SCC
 from tinyhw.emulator.amd.execute import (
   arithmetic, control, lanes, matrix, transfer_global, transfer_local, transfer_scalar, transfer_scratch)
@@ -137,7 +138,7 @@ def make_step(inst: MInst, size: int, mode: Mode) -> DecodedInstruction:
     step.results = _written(step, uses)
   found = overwritten(inst)
   if found is not None: step.overwritten = str(found[1])
-  step.all_lanes = matrix.is_matrix(uses.name)
+  step.all_lanes = is_matrix(uses.name)
   step.classes = classes(uses)
   step.valu, step.trans = int("valu" in step.classes), int("trans" in step.classes)
   step.mask_reads = _mask_reads(uses)

@@ -65,10 +65,6 @@ def product_of(name: str) -> Product | None:
   return Product(found[1], int(found[3]), int(found[4]), int(found[5]), int(found[6] or 1), operands[0], operands[-1],
                  found[2])
 
-def is_matrix(name: str) -> bool:
-  """Return whether an instruction writes the whole wave's registers, whatever EXEC is."""
-  return name.startswith(("v_wmma", "v_swmmac", "v_mfma", "v_smfmac"))
-
 # ***** layouts *****
 
 @once

@@ -10,7 +10,7 @@ from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.linux import files
 from tinyhw.emulator.amd.card.computer import GpuHost
-from tinyhw.emulator.amd.checks.unused import check
+from tinyhw.emulator.amd.unused import check
 from tinyhw.emulator.errors import UnusedResult
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.isa.amd.table import regs
