@@ -1,4 +1,4 @@
-"""The damages of AMD's kernels, and runs of their mutants: for test/emulator/mutations.py.
+"""The damages of AMD's kernels, and runs of their mutants: for test/emulator/mutants/mutations.py.
 
 Branches are assembled again. The oracle is rules.py.
 """
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from test.emulator import mutations
+from test.emulator.mutants import mutations
 from test.emulator.amd.rules import Did, Local, broken
-from test.emulator.mutation_kernels import Case, cases
-from test.emulator.mutations import Class, Damage, Family, Insts, Outcome, Recorder
+from test.emulator.mutants.mutation_kernels import Case, cases
+from test.emulator.mutants.mutations import Class, Damage, Family, Insts, Outcome, Recorder
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
 from tinyhw.emulator.amd.card.computer import GpuHost

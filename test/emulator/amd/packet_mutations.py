@@ -1,10 +1,10 @@
-"""The damages of the packets of AMD's driver: for test/emulator/packet_mutations.py."""
+"""The damages of the packets of AMD's driver: for test/emulator/mutants/packet_mutations.py."""
 from __future__ import annotations
 from typing import Any
 
 import pytest
 
-from test.emulator.packet_mutations import Change, Damage, Fields, Packets, gone, without
+from test.emulator.mutants.packet_mutations import Change, Damage, Fields, Packets, gone, without
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.amd.commands import Commands

@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 from formats.mutations import cases
 
-from test.emulator import mutation_kernels, packet_mutations
+from test.emulator.mutants import mutation_kernels, packet_mutations
 from test.emulator.amd.mutations import AMD, DAMAGES, Listing
 from test.emulator.amd.packet_mutations import AMD_PACKETS
-from test.emulator.mutations import NOTICED, Mutant, counts, drawn_seed, mutants, rate, shown
+from test.emulator.mutants.mutations import NOTICED, Mutant, counts, drawn_seed, mutants, rate, shown
 
 ARCHS = ("gfx1100", "gfx1200", "gfx942")
 

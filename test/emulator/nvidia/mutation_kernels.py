@@ -1,12 +1,12 @@
-"""NVIDIA's kernels in addition to those of test/emulator/mutation_kernels.py: with shuffles, asynchronous copies,
-mbarriers, warpgroups."""
+"""NVIDIA's kernels in addition to those of test/emulator/mutants/mutation_kernels.py: with shuffles, asynchronous
+copies, mbarriers, warpgroups."""
 from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
 from test.codegen.products import product
-from test.emulator import mutation_kernels
-from test.emulator.mutation_kernels import Case, case
+from test.emulator.mutants import mutation_kernels
+from test.emulator.mutants.mutation_kernels import Case, case
 from test.isa.sass.select.test_async_copies import boxed
 from test.isa.sass.select.test_matrix import opts_of
 from tinyhw import dtypes

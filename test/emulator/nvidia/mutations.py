@@ -1,4 +1,4 @@
-"""The damages of NVIDIA's kernels, and runs of their mutants: for test/emulator/mutations.py.
+"""The damages of NVIDIA's kernels, and runs of their mutants: for test/emulator/mutants/mutations.py.
 
 The oracle is rules.py.
 """
@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from test.emulator import mutations
-from test.emulator.mutation_kernels import Case
-from test.emulator.mutations import Class, Family, Insts, Outcome, Recorder
+from test.emulator.mutants import mutations
+from test.emulator.mutants.mutation_kernels import Case
+from test.emulator.mutants.mutations import Class, Family, Insts, Outcome, Recorder
 from test.emulator.nvidia.mutation_kernels import cases
 from test.emulator.nvidia.rules import Did, Local, broken
 from tinyhw.drivers import nvidia

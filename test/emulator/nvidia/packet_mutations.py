@@ -1,10 +1,10 @@
-"""The damages of pushbuffers of NVIDIA's driver: for test/emulator/packet_mutations.py."""
+"""The damages of pushbuffers of NVIDIA's driver: for test/emulator/mutants/packet_mutations.py."""
 from __future__ import annotations
 from typing import Any
 
 import pytest
 
-from test.emulator.packet_mutations import Change, Damage, Packets, gone, without
+from test.emulator.mutants.packet_mutations import Change, Damage, Packets, gone, without
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.nvidia import rm
 from tinyhw.drivers.nvidia.commands import Commands

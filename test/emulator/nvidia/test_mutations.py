@@ -10,9 +10,9 @@ from formats.mutations import cases
 from nvidia.box import code
 from nvidia.warps import scheduled
 
-from test.emulator import packet_mutations
-from test.emulator.mutation_kernels import Case
-from test.emulator.mutations import (
+from test.emulator.mutants import packet_mutations
+from test.emulator.mutants.mutation_kernels import Case
+from test.emulator.mutants.mutations import (
   MISSED, NOTICED, Mutant, Outcome, Recorder, counts, drawn_seed, judge, mutants, rate, run, shown)
 from test.emulator.nvidia.mutation_kernels import exchanging
 from test.emulator.nvidia.mutations import DAMAGES, NVIDIA, Listing

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 from nvidia.warps import MEMORY, assembled, block_of, scheduled
 
-from test.emulator.mutations import Recorder
+from test.emulator.mutants.mutations import Recorder
 from test.emulator.nvidia.mutations import note
 from test.emulator.nvidia.rules import Did, broken
 from tinyhw.emulator.errors import PageFault, StrictError

@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from formats.mutations import cases as many
 
-from test.emulator.mutation_kernels import Case
+from test.emulator.mutants.mutation_kernels import Case
 from tinyhw.device import Launch
 from tinyhw.drivers.linux import files
 from tinyhw.emulator.errors import EmulatorError, UnusedResult

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 from gpu.programs import LANES, code
 
-from test.emulator.mutations import Mutant
+from test.emulator.mutants.mutations import Mutant
 from tinyhw.device import Launch
 from tinyhw.drivers.gpu import device as gpu_device
 from tinyhw.drivers.linux import files
