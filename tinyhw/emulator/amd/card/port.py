@@ -3,7 +3,7 @@ scope, per generation."""
 from __future__ import annotations
 from collections.abc import Sequence
 
-from tinyhw.emulator.memory import port
+from tinyhw.emulator import port
 from tinyhw.emulator.memory.cache import Coherence, ReadCache, WriteBuffer
 from tinyhw.emulator.memory.memory import AccessKind, Scope, AccessUnit
 from tinyhw.emulator.memory.pages import PageTable

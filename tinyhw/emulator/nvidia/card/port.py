@@ -6,7 +6,7 @@ to the L2, which all agents see. A line that a cache has kept from before anothe
 """
 from __future__ import annotations
 
-from tinyhw.emulator.memory import port
+from tinyhw.emulator import port
 from tinyhw.emulator.memory.cache import Coherence, ReadCache, WriteBuffer
 from tinyhw.emulator.memory.memory import AccessKind, Scope, AccessUnit
 from tinyhw.emulator.memory.pages import PageTable

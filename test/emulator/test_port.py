@@ -9,7 +9,7 @@ from tinyhw.emulator.memory.cache import Coherence, HostWrites, ReadCache
 from tinyhw.emulator.memory.memory import VECTOR, AccessKind
 from tinyhw.emulator.memory.pages import PageTable, Range
 from tinyhw.emulator.memory.physical import PAGE, Frames
-from tinyhw.emulator.memory.port import Port
+from tinyhw.emulator.port import Port
 
 BASE = 0x10000
 
