@@ -17,7 +17,7 @@ from test.emulator.mutants.mutations import (
 from test.emulator.nvidia.mutation_kernels import exchanging
 from test.emulator.nvidia.mutations import DAMAGES, NVIDIA, Listing
 from test.emulator.nvidia.packet_mutations import CARDS, NVIDIA_PACKETS
-from tinyhw.emulator.nvidia.execute.state import LANES
+from tinyhw.emulator.nvidia.warp.state import LANES
 from tinyhw.isa.sass.table.control import NONE
 
 ARCHS = ("sm_80", "sm_89", "sm_90")

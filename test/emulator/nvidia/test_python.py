@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from nvidia.warps import after, words
 from tinyhw.emulator.nvidia.python import compiled
-from tinyhw.emulator.nvidia.semantics.numbers import words_of
+from tinyhw.emulator.nvidia.warp.numbers import words_of
 from tinyhw.emulator.python.floats import float32_of
 
 def test_one_value_is_a_comprehension() -> None:

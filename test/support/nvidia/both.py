@@ -12,7 +12,7 @@ from tinyhw import Context
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.native import translate
 from tinyhw.emulator.nvidia.execute.block import ThreadBlock
-from tinyhw.emulator.nvidia.execute.state import LANES, Warp
+from tinyhw.emulator.nvidia.warp.state import LANES, Warp
 
 REGISTERS = 24
 FLOATS = (0, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f7fffff, 0x00000001, 0x007fffff,

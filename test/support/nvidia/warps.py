@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.emulator.nvidia.execute.block import ThreadBlock
-from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
-from tinyhw.emulator.nvidia.execute.state import ALL, LANES, Warp
+from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
+from tinyhw.emulator.nvidia.warp.state import ALL, LANES, Warp
 from tinyhw.isa.sass.asm.encode import BYTES, encode
 from tinyhw.isa.sass.asm.syntax import parse
 from tinyhw.isa.sass.late.emit import encode_function

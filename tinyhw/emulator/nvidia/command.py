@@ -18,8 +18,8 @@ from tinyhw.emulator.nvidia.card.grid import MOST_BARRIERS, MOST_LANES
 from tinyhw.emulator.nvidia.chips import CHIPS
 from tinyhw.emulator.nvidia.execute.block import ThreadBlock
 from tinyhw.emulator.nvidia.execute.decoded import DecodedCode
-from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
-from tinyhw.emulator.nvidia.execute.state import LANES, PREDICATES, REGISTERS, UNIFORM, lanes_of, named
+from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
+from tinyhw.emulator.nvidia.warp.state import LANES, PREDICATES, REGISTERS, UNIFORM, lanes_of, named
 from tinyhw.emulator.view import FORMATS, by_lane
 from tinyhw.errors import ArgumentError
 from tinyhw.isa.sass.abi import ABI
@@ -29,7 +29,7 @@ from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction
-  from tinyhw.emulator.nvidia.execute.state import Warp
+  from tinyhw.emulator.nvidia.warp.state import Warp
   from tinyhw.isa.sass.table.uses import Unit
 
 CODE = 0

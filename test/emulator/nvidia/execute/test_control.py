@@ -5,7 +5,7 @@ import pytest
 
 from nvidia.warps import assembled, block_of
 from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UnknownInstruction
-from tinyhw.emulator.nvidia.execute.state import LANES
+from tinyhw.emulator.nvidia.warp.state import LANES
 
 SLOW = "[B------:R-:W-:-:S13] "
 

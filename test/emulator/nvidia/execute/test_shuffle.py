@@ -9,7 +9,7 @@ from nvidia.warps import after, assembled, block_of, scheduled
 
 from tinyhw.emulator.errors import MissingWait, StrictError, UninitialisedRead
 from tinyhw.emulator.native import threaded, translate
-from tinyhw.emulator.nvidia.execute.state import LANES
+from tinyhw.emulator.nvidia.warp.state import LANES
 
 MODES = ("IDX", "UP", "DOWN", "BFLY")
 VALUES = [1000 + lane for lane in range(LANES)]

@@ -4,7 +4,7 @@ import pytest
 
 from nvidia.warps import LANES, after, words
 from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
-from tinyhw.emulator.nvidia.execute.state import Warp
+from tinyhw.emulator.nvidia.warp.state import Warp
 
 def word(text: str, *before: str, **given: object) -> int:
   """Return UR0 after an instruction."""

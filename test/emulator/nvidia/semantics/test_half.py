@@ -12,7 +12,7 @@ from nvidia.warps import after
 from tinyhw.arithmetic import from_bytes
 from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.emulator.nvidia.execute.state import LANES
+from tinyhw.emulator.nvidia.warp.state import LANES
 
 CODES = {dtypes.float16: (0, 0x8000, 1, 0x8001, 0x3ff, 0x400, 0x3c00, 0x3bff, 0xbc01, 0x7bff, 0xfbff, 0x7c00, 0xfc00,
                           0x7e00, 0x1400, 0x0801),

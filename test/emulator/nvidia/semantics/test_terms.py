@@ -3,7 +3,7 @@ instructions, too."""
 import pytest
 
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.emulator.nvidia.execute.operands import Operands
+from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.emulator.nvidia.semantics.terms import (
   both, chosen, different, either, float_comparison, is_nothing, term, truth)
 from tinyhw.isa.sass.asm.syntax import parse

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tinyhw.emulator.errors import MissingWait
-from tinyhw.emulator.nvidia.execute.state import named
+from tinyhw.emulator.nvidia.warp.state import named
 from tinyhw.isa.sass.table.form import NO_GROUP
 from tinyhw.isa.sass.table.uses import ARRIVAL, PRODUCTS_DONE, Unit, Uses
 from tinyhw.machine.ir.inst import MInst

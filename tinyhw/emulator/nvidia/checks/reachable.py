@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from tinyhw.emulator.errors import PageFault, StrictError
 from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction, DecodedCode
-from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
+from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
 from tinyhw.isa.sass.asm.encode import BYTES
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.form import Generation

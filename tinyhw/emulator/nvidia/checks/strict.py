@@ -8,7 +8,7 @@ from __future__ import annotations
 from tinyhw.autogen.nvidia import bank
 from tinyhw.emulator.errors import MissingHazard, MissingWait, OutOfBounds, UninitialisedRead
 from tinyhw.emulator.nvidia.checks.products import Products
-from tinyhw.emulator.nvidia.execute.state import Warp, named
+from tinyhw.emulator.nvidia.warp.state import Warp, named
 from tinyhw.isa.sass.model.latency import (
   BOARD_STALL, MOST, Latency, distance, latency_of, overwrite_distance, reuse_distance, shortest_stall)
 from tinyhw.isa.sass.table.control import NONE, SCOREBOARDS, Control

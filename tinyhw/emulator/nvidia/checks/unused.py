@@ -7,7 +7,7 @@ import functools
 from tinyhw.emulator.checks.unused import InstructionNode, refuse, unused
 from tinyhw.emulator.nvidia.checks.reachable import successors, reachable
 from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction, DecodedCode
-from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
+from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
 from tinyhw.isa.sass.asm.encode import BYTES
 from tinyhw.isa.sass.asm.syntax import show
 from tinyhw.isa.sass.table import regs

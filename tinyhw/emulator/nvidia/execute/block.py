@@ -18,8 +18,8 @@ from tinyhw.emulator.nvidia.checks.strict import PipelineState, check_registers
 from tinyhw.emulator.nvidia.checks.reachable import is_asynchronous
 from tinyhw.emulator.nvidia.execute.convergence import Convergence
 from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction, DecodedCode
-from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
-from tinyhw.emulator.nvidia.execute.state import LANES, Warp, named
+from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
+from tinyhw.emulator.nvidia.warp.state import LANES, Warp, named
 from tinyhw.emulator.nvidia.execute.warpgroup import group_warps
 from tinyhw.emulator.nvidia.memory.copies import AsynchronousCopies
 from tinyhw.emulator.nvidia.memory.shared import WORDS, SharedMemory

@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UnknownInstruction
-from tinyhw.emulator.nvidia.execute.operands import Operands
-from tinyhw.emulator.nvidia.execute.state import ALL, LANES, Warp
+from tinyhw.emulator.nvidia.warp.operands import Operands
+from tinyhw.emulator.nvidia.warp.state import ALL, LANES, Warp
 from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]

@@ -19,7 +19,7 @@ from tinyhw.emulator.errors import EmulatorError, Hang
 from tinyhw.emulator.nvidia.checks.strict import PipelineState, met
 from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING:
-  from tinyhw.emulator.nvidia.execute.state import Warp
+  from tinyhw.emulator.nvidia.warp.state import Warp
 
 # after 1 of so many branches of a diverged warp another path goes on: a path that waits for another may come first
 SWITCH = 4

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw.emulator.errors import StrictError
-from tinyhw.emulator.nvidia.execute.operands import Operands, Source
-from tinyhw.emulator.nvidia.execute.state import ALL, LANES, Warp, lanes_of, mask_of
+from tinyhw.emulator.nvidia.warp.operands import Operands, Source
+from tinyhw.emulator.nvidia.warp.state import ALL, LANES, Warp, lanes_of, mask_of
 from tinyhw.once import once
 
 Step = Callable[[Warp, int], None]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
 from tinyhw.emulator.nvidia.execute.control import VOTES
-from tinyhw.emulator.nvidia.execute.operands import Operands, put_uniform, put_uniform_predicate
-from tinyhw.emulator.nvidia.execute.state import Warp, lanes_of
+from tinyhw.emulator.nvidia.warp.operands import Operands, put_uniform, put_uniform_predicate
+from tinyhw.emulator.nvidia.warp.state import Warp, lanes_of
 from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from tinyhw.arithmetic import divide, exp2, fused_float32, log2, round_float32
 from tinyhw.config import EMULATE_SEED
-from tinyhw.emulator.nvidia.semantics.numbers import WORD
+from tinyhw.emulator.nvidia.warp.numbers import WORD
 from tinyhw.emulator.python.floats import bits_of_float32, bits_of_float64, float32_of, float64_of
 
 SMALLEST_FLOAT, SMALLEST_DOUBLE = 2.0 ** -126, 2.0 ** -1022  # normal numbers

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.emulator.nvidia.execute.operands import Operands
+from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.emulator.nvidia.semantics.terms import chosen, compared, float_comparison, is_nothing, truth
 
 def comparison(kind: str, modifier: str) -> Callable[[Operands], str]:

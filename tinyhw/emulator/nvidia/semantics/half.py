@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.emulator.nvidia.execute.operands import Operands
+from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.emulator.nvidia.semantics.terms import COMBINE, both, chosen, float_comparison, is_nothing, truth
 
 # bits of the low and the high number of an operand

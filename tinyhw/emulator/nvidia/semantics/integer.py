@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.emulator.nvidia.execute.operands import Operands
-from tinyhw.emulator.nvidia.semantics.numbers import WORD
+from tinyhw.emulator.nvidia.warp.operands import Operands
+from tinyhw.emulator.nvidia.warp.numbers import WORD
 from tinyhw.emulator.nvidia.semantics.terms import SIGNS, both, chosen, compared, either, is_nothing, term, truth
 from tinyhw.isa.sass.asm.special import names
 from tinyhw.isa.sass.table import regs

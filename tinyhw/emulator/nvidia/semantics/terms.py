@@ -7,7 +7,7 @@ their operand ua, and PP is qp (`Operands.named`).
 from __future__ import annotations
 
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.emulator.nvidia.execute.operands import Operands
+from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import Reg
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.memory.windows import NOWHERE
 from tinyhw.emulator.native.threaded import AT, CONTEXT_BYTES
-from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
+from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.uses import Unit
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 
 from tinyhw.arithmetic import round_float32
-from tinyhw.emulator.nvidia.execute.state import LANES
+from tinyhw.emulator.nvidia.warp.state import LANES
 
 _WORDS, _FLOATS = struct.Struct(f"<{LANES}I"), struct.Struct(f"<{LANES}f")
 _LONGS, _DOUBLES = struct.Struct(f"<{LANES}Q"), struct.Struct(f"<{LANES}d")

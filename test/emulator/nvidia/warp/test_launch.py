@@ -1,5 +1,5 @@
 """A launch with defaults for optional parameters."""
-from tinyhw.emulator.nvidia.execute.launch import LaunchParameters
+from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
 
 def test_what_may_be_left_out() -> None:
   launch = LaunchParameters("k", "sm_90", 0x1000, 16, b"", threads=32, blocks=1)

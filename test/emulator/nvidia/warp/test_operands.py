@@ -7,8 +7,8 @@ import pytest
 
 from nvidia.warps import after, block_of, give, words
 from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
-from tinyhw.emulator.nvidia.execute.operands import Operands, put
-from tinyhw.emulator.nvidia.execute.state import ALL, LANES
+from tinyhw.emulator.nvidia.warp.operands import Operands, put
+from tinyhw.emulator.nvidia.warp.state import ALL, LANES
 from tinyhw.isa.sass.asm.syntax import parse
 
 def operands(text: str) -> Operands: return Operands(parse(text, "sm_90")[0])

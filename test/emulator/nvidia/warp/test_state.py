@@ -1,6 +1,6 @@
 """Warps at their start: the lanes that run. Everything else is garbage and marked as unwritten."""
 from nvidia.warps import ORIGIN, block_of
-from tinyhw.emulator.nvidia.execute.state import ALL, lanes_of
+from tinyhw.emulator.nvidia.warp.state import ALL, lanes_of
 
 def test_lanes_of_the_last_warp() -> None:
   warps = block_of(b"", threads=70).warps
