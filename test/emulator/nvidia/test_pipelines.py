@@ -15,7 +15,7 @@ from nvidia.products import fill, numbers, tile, tiles
 from nvidia.warps import LANES, MEMORY, block_of, scheduled
 from tinyhw.arithmetic import encode_bfloat16
 from tinyhw.emulator.errors import EmulatorError
-from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.block import ThreadBlock
 from tinyhw.emulator.nvidia.warp.numbers import words_of
 
 # steps of 64; bytes of a stage: 64 lines of operand A, then 16 of operand B

@@ -8,7 +8,7 @@ from test.emulator.mutants.mutations import Recorder
 from test.emulator.nvidia.mutations import note
 from test.emulator.nvidia.rules import Did, broken
 from tinyhw.emulator.errors import PageFault, StrictError
-from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.block import ThreadBlock
 
 GIVEN = ["S2R R1, SR_TID.X", "SHF.L.U32 R1, R1, 0x2, RZ"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from test.isa.executed import CODE, Machine
 from tinyhw.emulator.memory.memory import FlatMemory
-from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.block import ThreadBlock
 from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.capabilities import capabilities, generation_of

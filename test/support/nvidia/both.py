@@ -11,7 +11,7 @@ from nvidia.warps import block_of, give, words
 from tinyhw import Context
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.native import translate
-from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.block import ThreadBlock
 from tinyhw.emulator.nvidia.warp.state import LANES, Warp
 
 REGISTERS = 24

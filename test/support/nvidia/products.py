@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from nvidia.warps import MEMORY, block_of, scheduled
-from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.block import ThreadBlock
 
 BYTES = 16384      # of shared memory, which global memory at MEMORY is copied to
 SECOND = 8192      # where the second factor begins

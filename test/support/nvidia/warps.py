@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from tinyhw.emulator.memory.memory import FlatMemory
-from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.block import ThreadBlock
 from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
 from tinyhw.emulator.nvidia.warp.state import ALL, LANES, Warp
 from tinyhw.isa.sass.asm.encode import BYTES, encode

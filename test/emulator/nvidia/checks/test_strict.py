@@ -13,7 +13,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.emulator.errors import MissingHazard, MissingWait, OutOfBounds, UninitialisedRead
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.emulator.nvidia.checks.strict import waits
-from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.block import ThreadBlock
 from tinyhw.isa.sass.asm.decode import decode_all
 from tinyhw.isa.sass.asm.encode import encode
 from tinyhw.isa.sass.capabilities import capabilities

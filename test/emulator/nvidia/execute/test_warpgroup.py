@@ -12,7 +12,7 @@ from tinyhw.arithmetic import decode_float16, encode_bfloat16, encode_float16
 from tinyhw.dtype import dtypes, float_to_fp8
 from tinyhw.emulator.errors import (DataRace, EmulatorError, Hang, MissingWait, OutOfBounds, UninitialisedRead,
                                     UnknownInstruction)
-from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.block import ThreadBlock
 from tinyhw.emulator.nvidia.warp.state import LANES
 from tinyhw.emulator.nvidia.warp.numbers import signed, words_of
 

@@ -9,7 +9,7 @@ import pytest
 from nvidia.warps import LANES, MEMORY, assembled, block_of, give
 from tinyhw.emulator.errors import (
   DataRace, MissingHazard, MissingWait, OutOfBounds, PageFault, UninitialisedRead, UnknownInstruction)
-from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.block import ThreadBlock
 
 START = "[B------:R5:W-:-:S02] LDGSTS.E [R0], [R2.64]"
 AGAIN = "[B------:R5:W-:-:S02] LDGSTS.E [R0+0x80], [R2.64+0x80]"

@@ -7,7 +7,7 @@ import pytest
 
 from nvidia.warps import LANES, block_of, scheduled
 from tinyhw.emulator.errors import DataRace, EmulatorError, Hang, OutOfBounds, UninitialisedRead, UnknownInstruction
-from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.block import ThreadBlock
 from tinyhw.emulator.nvidia.memory.mbarrier import Mbarrier
 from tinyhw.emulator.nvidia.memory.shared import SharedMemory
 

@@ -12,7 +12,7 @@ from nvidia.warps import LANES, MEMORY, block_of, scheduled
 from tinyhw.arithmetic import encode_bfloat16
 from tinyhw.emulator.errors import (
   DataRace, EmulatorError, Hang, MissingWait, OutOfBounds, UninitialisedRead, UnknownInstruction)
-from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.block import ThreadBlock
 from tinyhw.emulator.nvidia.warp.numbers import words_of
 from tinyhw.emulator.nvidia.memory import tensor_copies
 

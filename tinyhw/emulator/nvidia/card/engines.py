@@ -22,7 +22,7 @@ from tinyhw.emulator.nvidia.card.gpu import XID_MMU, GpuHardware
 from tinyhw.emulator.nvidia.card.grid import Grid, MakeBlock
 from tinyhw.emulator.nvidia.card.objects import ChannelItem
 from tinyhw.emulator.nvidia.card.port import Port
-from tinyhw.emulator.nvidia.execute.block import block_of_grid
+from tinyhw.emulator.nvidia.block import block_of_grid
 
 if TYPE_CHECKING: from tinyhw.emulator.nvidia.card.computer import GpuHost
 

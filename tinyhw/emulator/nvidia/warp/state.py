@@ -26,7 +26,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.memory.lds import LocalMemory
   from tinyhw.emulator.memory.memory import WindowedMemory
   from tinyhw.emulator.nvidia.checks.strict import PipelineState
-  from tinyhw.emulator.nvidia.execute.convergence import Convergence
+  from tinyhw.emulator.nvidia.convergence import Convergence
   from tinyhw.emulator.nvidia.execute.warpgroup import Warpgroup
   from tinyhw.emulator.nvidia.memory.copies import AsynchronousCopies
 

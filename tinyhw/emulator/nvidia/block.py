@@ -16,7 +16,7 @@ from tinyhw.emulator.memory.memory import INSTRUCTION, WindowedMemory
 from tinyhw.emulator.nvidia.checks import unused
 from tinyhw.emulator.nvidia.checks.strict import PipelineState, check_registers
 from tinyhw.emulator.nvidia.checks.reachable import is_asynchronous
-from tinyhw.emulator.nvidia.execute.convergence import Convergence
+from tinyhw.emulator.nvidia.convergence import Convergence
 from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction, DecodedCode
 from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
 from tinyhw.emulator.nvidia.warp.state import LANES, Warp, named

@@ -5,7 +5,7 @@ import pytest
 
 from nvidia.warps import ORIGIN, assembled, block_of
 from tinyhw.emulator.errors import EmulatorError, Hang, MissingHazard, MissingWait
-from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.block import ThreadBlock
 from tinyhw.emulator.nvidia.warp.state import LANES
 
 SLOW, NUMBERS = "[B------:R-:W-:-:S13] ", list(range(LANES))

@@ -6,7 +6,7 @@ import pytest
 from nvidia.warps import ORIGIN, assembled, block_of
 from tinyhw import Context
 from tinyhw.emulator.errors import PageFault, UnknownInstruction
-from tinyhw.emulator.nvidia.execute.block import ThreadBlock
+from tinyhw.emulator.nvidia.block import ThreadBlock
 
 def test_blocks_of_a_grid_share_what_is_decoded() -> None:
   first = block_of(assembled(["NOP", "NOP"]))
