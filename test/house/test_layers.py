@@ -119,6 +119,34 @@ def test_imports_follow_the_layers(module: str) -> None:
     assert inside or not name.startswith("tinyhw.isa."), (f"{FILES[module]}:{line} imports {name}: open it by its "
                                                           f"name in the registry")
 
+# Pairs of a folder and its neighbour that import each other, each with its reason.
+TWO_WAY = {
+  ("tinyhw.capture", "tinyhw.engine"): "engine/jit.py is tinygrad's name of capture/jit.py",
+  ("tinyhw.gradient", "tinyhw.methods"): "one layer: rules of gradients are built with methods/graph, and methods that "
+                                         "have a gradient of their own name it",
+  ("tinyhw.methods.base", "tinyhw.methods.data"): "a Tensor begins with data of the host, and prints it: parts of a "
+                                                  "class, which base begins",
+  ("tinyhw.uop.ops", "tinyhw.uop.symbolic"): "methods of a node call rules, which they load at their first use"}
+
+def sibling_imports() -> dict[tuple[str, str], str]:
+  """The imports between two neighbours in a folder, of which one is a folder: (importer, imported) -> an example."""
+  found: dict[tuple[str, str], str] = {}
+  for module, path in FILES.items():
+    for line, name in imports(path):
+      own, other = module.split("."), name.split(".")
+      same = next((k for k, (a, b) in enumerate(zip(own, other)) if a != b), None)
+      if same is None or name not in FILES: continue
+      pair = ".".join(own[:same + 1]), ".".join(other[:same + 1])
+      if any(FILES[one].name == "__init__.py" for one in pair):
+        found.setdefault(pair, f"{path.relative_to(ROOT)}:{line} imports {name}")
+  return found
+
+def test_neighbours_import_each_other_one_way() -> None:
+  found = sibling_imports()
+  both = {pair: (found[pair], found[pair[::-1]]) for pair in found if pair[0] < pair[1] and pair[::-1] in found}
+  assert set(both) == set(TWO_WAY), {pair: both.get(pair, "is one way now: take it from the list")
+                                     for pair in set(both) ^ set(TWO_WAY)}
+
 # data
 @pytest.mark.parametrize("module", [name for name in FILES if not name.startswith("tinyhw.autogen")
                                     and FILES[name].name != "table.py"])
