@@ -40,10 +40,12 @@ RELEASE: dict[int, dict[str, int]] = {
 }
 
 class Commands:
-  """Words for a compute queue of a GPU. meeting: the addresses of two words, initially zero, for the barrier of several
-  dies."""
-  def __init__(self, gpu: Gpu, meeting: tuple[int, int] | None = None):
-    self.gpu, self.meeting = gpu, meeting
+  """Words for a compute queue of a GPU.
+
+  barrier_words: the addresses of two words, initially zero, for the barrier of several dies.
+  """
+  def __init__(self, gpu: Gpu, barrier_words: tuple[int, int] | None = None):
+    self.gpu, self.barrier_words = gpu, barrier_words
     self.packets, self.gc = {9: pm4.GFX9, 10: pm4.GFX10}[gpu.chip.packets], gc.registers(gpu.chip.gc)
     self.words: list[int] = []
 
@@ -85,8 +87,8 @@ class Commands:
     fast die cannot add again before a slow one has looked.
     guess: the words are in host memory, which requires PCIe atomics. Every computer with such a card has them.
     """
-    assert self.meeting is not None
-    for address in self.meeting:
+    assert self.barrier_words is not None
+    for address in self.barrier_words:
       self.packet(self.packets.ATOMIC_MEM, atomic=ATOMIC_ADD_32, addr=address, src_data=1, loop_interval=16)
       self.packet(self.packets.WAIT_REG_MEM, function=pm4.EQUAL, mem_space=pm4.MEM_SPACE_MEMORY, addr=address,
                   reference=0, mask=self.gpu.xccs - 1,

@@ -46,7 +46,7 @@ class AMDDevice(GpuDevice):
       undo.callback(self.events.close)
       words = self.allocate(PAGE, HOST, "signals").mapping
       words.copyin(0, bytes(PAGE))
-      self.timeline, self.meeting = Timeline(words, 0), (words.address + 64, words.address + 128)
+      self.timeline, self.barrier_words = Timeline(words, 0), (words.address + 64, words.address + 128)
       staging, transient = self.allocate(2 * STAGE_BYTES, HOST, "staging"), self.allocate(TRANSIENT_BYTES, HOST,
                                                                                           "commands and arguments")
       self.stage = Stage(self, staging)
@@ -108,7 +108,7 @@ class AMDDevice(GpuDevice):
 
   def commands(self) -> Commands:
     """Return an empty list of commands for the compute queue."""
-    return Commands(self.gpu, self.meeting if self.gpu.xccs > 1 else None)
+    return Commands(self.gpu, self.barrier_words if self.gpu.xccs > 1 else None)
 
   def enqueue(self, pieces: Sequence[list[int] | Indirect], work: Sequence[Work],
               what: AccessedRanges = EVERYTHING) -> Mark:

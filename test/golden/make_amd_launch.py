@@ -56,7 +56,8 @@ def dump(chip: str) -> Iterator[str]:
   if chip == "gfx942": arguments -= -(-4 * len(words) // 64) * 64  # the commands lie behind the arguments
   names = {program.place.address >> 8: "code / 256", arguments: "arguments", arguments + 64: "arguments + 64",
            device.timeline.address: "timeline",
-           device.events.mailbox: "mailbox", device.meeting[0]: "meeting[0]", device.meeting[1]: "meeting[1]"}
+           device.events.mailbox: "mailbox",
+           device.barrier_words[0]: "barrier_words[0]", device.barrier_words[1]: "barrier_words[1]"}
   yield f"# {chip}"
   place, table = 0, pm4.GFX9 if chip == "gfx942" else pm4.GFX10
   while place < len(words):

@@ -212,7 +212,7 @@ def test_lines_and_heads_that_are_too_long(server: Echo) -> None:
                                    b"localhost:{port}\r\nContent-Length: 1000000\r\n\r\n", b""])
 def test_a_request_that_does_not_end_is_given_up(server: Echo, start: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
   """Each byte comes in time, but the request does not."""
-  monkeypatch.setattr(http_server, "SECONDS", 0.3)
+  monkeypatch.setattr(http_server, "TRANSFER_SECONDS", 0.3)
   with connect(server) as client:
     client.sendall(start.replace(b"{port}", b"%d" % server.server_port))
     client.settimeout(0.05)
@@ -228,7 +228,7 @@ def test_a_request_that_does_not_end_is_given_up(server: Echo, start: bytes, mon
     assert ended and statuses(told) == ([408] if start else [])
 
 def test_an_answer_that_is_not_taken_is_given_up(server: Echo, monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(http_server, "SECONDS", 0.2)
+  monkeypatch.setattr(http_server, "TRANSFER_SECONDS", 0.2)
   monkeypatch.setattr(http_server, "SLOWEST", 1 << 30)
   with connect(server) as client:
     client.sendall(request(server, "/large"))

@@ -2,8 +2,8 @@
 one `Request` at a time.
 
 Each connection has a thread. A client's use of resources is bounded, whatever it sends or omits:
-- time: A request, head and body, is complete SECONDS after its first byte. An answer is taken SECONDS (and a second for
-  each MB) after its first byte.
+- time: A request, head and body, is complete TRANSFER_SECONDS after its first byte. An answer is taken
+  TRANSFER_SECONDS (and a second for each MB) after its first byte.
 - connections: At most MOST_CONNECTIONS. One more closes the connection for whose client the server has waited longest.
   If it waits for none, the new one gets 503.
 - sizes: of lines, heads, bodies, and of all bodies together.
@@ -26,7 +26,7 @@ import time
 from tinyhw.errors import ConfigError
 from tinyhw.named_tuple import NamedTuple
 
-SECONDS = 30.0             # see above
+TRANSFER_SECONDS = 30.0    # of a request, and of an answer
 SLOWEST = 1 << 20          # bytes a second that extend a client's time
 MOST_CONNECTIONS = 64
 MOST_LINE = 1 << 16        # bytes of a request's first line
@@ -178,16 +178,16 @@ class Connection:
 
   def _whole(self) -> Request:
     if not self.buffer:
-      try: self.buffer = self._receive(time.monotonic() + SECONDS)
+      try: self.buffer = self._receive(time.monotonic() + TRANSFER_SECONDS)
       except TimeoutError: raise Gone from None
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + TRANSFER_SECONDS
     try:
       request = parse_head(self._head(deadline))
       length = body_length(request)
       if "expect" in request.headers and len(self.buffer) < length: self._send(b"HTTP/1.1 100 Continue\r\n\r\n")
       return request._replace(body=self._body(length, deadline))
     except TimeoutError:
-      raise RequestError(408, f"the request took more than {SECONDS:g} seconds", fatal=True) from None
+      raise RequestError(408, f"the request took more than {TRANSFER_SECONDS:g} seconds", fatal=True) from None
 
   def _head(self, deadline: float) -> bytes:
     """Read the bytes before the first empty line, and drop that line."""
@@ -229,7 +229,7 @@ class Connection:
   def _send(self, data: bytes) -> None:
     """Send bytes that the client takes in time. Raises OSError."""
     self.server._wait(self)
-    self.sock.settimeout(SECONDS + len(data) / SLOWEST)
+    self.sock.settimeout(TRANSFER_SECONDS + len(data) / SLOWEST)
     self.sock.sendall(data)
     if not self.reading: self.server._work(self)
 
@@ -278,7 +278,7 @@ class Connection:
     del self.pending[:sent]
     now = time.monotonic()
     if sent or not self.pending: self.moved = now
-    if now - self.moved > SECONDS or len(self.pending) > MOST_PENDING: raise Gone
+    if now - self.moved > TRANSFER_SECONDS or len(self.pending) > MOST_PENDING: raise Gone
 
   def _linger(self) -> None:
     """Let the client read the answer: closing a connection with unread bytes would discard the answer."""

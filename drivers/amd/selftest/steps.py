@@ -63,8 +63,8 @@ class AMDBench(Bench):
     return self.made["events"]  # type: ignore[no-any-return]
 
   def commands(self) -> Commands:
-    meeting = self.page.address + RESERVED_AT
-    return Commands(self.gpu, (meeting, meeting + 64) if self.gpu.xccs > 1 else None)
+    barrier_words = self.page.address + RESERVED_AT
+    return Commands(self.gpu, (barrier_words, barrier_words + 64) if self.gpu.xccs > 1 else None)
 
   def send(self, commands: Commands) -> None:
     """Submit to the compute queue."""

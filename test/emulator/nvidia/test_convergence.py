@@ -146,9 +146,9 @@ def test_paths_that_wait_for_each_other() -> None:
       executed(text, seed, P0=0xf)
 
 @pytest.mark.parametrize("text, message", [
-  ("@P0 BRA <x>\nx:", "lanes 0x0000000f of 0xffffffff branch, and no BSSY says where they meet again"),
+  ("@P0 BRA <x>\nx:", "lanes 0x0000000f of 0xffffffff branch, and no BSSY says where they reconverge"),
   ("BSYNC B0", "BSYNC of B0, which no BSSY has set"),
-  ("BSSY B0, <x>\nBSSY B0, <x>\nx:", "B0 is set, and lanes 0xffffffff have not met at it"),
+  ("BSSY B0, <x>\nBSSY B0, <x>\nx:", "B0 is set, and lanes 0xffffffff have not reconverged at it"),
   ("BSSY B0, <x>\n@P0 BSYNC B0\nx:", "by some lanes of a path only"),
   (EITHER.replace("IADD3 R1, R0, 0x200, RZ", "BAR.SYNC.DEFER_BLOCKING 0x0").replace("IADD3 R1, R0, 0x100, RZ",
                                                                                     "BAR.SYNC.DEFER_BLOCKING 0x0"),

@@ -68,7 +68,7 @@ def test_lanes_that_part_are_reported() -> None:
                     "there:"])
   case = Case("lanes", "sm_90", made, (None,), (4,), 1)
   verdict, why = judge(NVIDIA, case, text, 0, Outcome(None, "", (bytes(4),), Recorder(1)), 1)
-  assert verdict == "reported" and "no BSSY says where they meet again" in why
+  assert verdict == "reported" and "no BSSY says where they reconverge" in why
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)

@@ -213,8 +213,8 @@ def test_the_notes_do_not_grow() -> None:
   memory = buffer_of(x.uop.base)
   writes.viewers(memory)
   assert memory.viewers is not None and len(memory.viewers) == 1
-  for _ in range(3 * writes._MOST_UNSORTED): Tensor._new(x.uop)
-  assert len(writes._unsorted) <= writes._MOST_UNSORTED
+  for _ in range(3 * writes._MOST_UNCLASSIFIED): Tensor._new(x.uop)
+  assert len(writes._unclassified) <= writes._MOST_UNCLASSIFIED
 
 def test_a_failed_write_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
   x = tensor(1, 2)
@@ -322,7 +322,7 @@ def test_leaves_are_kept_once_each_and_go_when_they_are_dead() -> None:
   assert sum(t is weight for t in writes.leaves()) == 1 and len(writes._leaves) <= before
 
 def test_many_leaves_are_sorted_without_being_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(writes, "_MOST_UNSORTED", 2)
+  monkeypatch.setattr(writes, "_MOST_UNCLASSIFIED", 2)
   monkeypatch.setattr(writes, "_kept_leaves", 0)
   held = [Tensor([float(k)]) for k in range(9)]
   assert all(any(t is found for found in writes.leaves()) for t in held)

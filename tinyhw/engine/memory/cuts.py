@@ -37,7 +37,7 @@ def note(pairs: Sequence[tuple[UOp, UOp]]) -> None:
   """Record with BUFFERs the marked tensors from which their contents were computed. pairs: BUFFERs and their values."""
   pairs = [(node, value) for node, value in pairs if dtypes.is_float(value.dtype) and value.op is not Ops.BUFFER]
   with lock:
-    writes.sort()
+    writes.classify()
     living = [h for h in writes.marked() if dtypes.is_float(h.uop.dtype)] if pairs else []
   if not living: return
   order = {id(h): k for k, h in enumerate(living)}
@@ -105,7 +105,7 @@ def _written() -> dict[UOp, list[writes.Holder]]:
   """Return the marked tensors with a pending write, by the BUFFER before the write. A consumer of that BUFFER does not
   reach them."""
   with lock:
-    writes.sort()
+    writes.classify()
     marked = writes.marked()
   found: dict[UOp, list[writes.Holder]] = {}
   for h in marked:

@@ -5,14 +5,14 @@ memory, and a write does three things (docs/design/writes.md):
 - before: The schedule that writes also computes `outdated` values: live values that were expressed through the old
   contents. Its kernels are ordered: readers of a state run before the write into it.
 - after: The memory gets a new node. The old node is retired (it has no storage), so that the new contents are never
-  taken for the old ones. Tensors that look at the memory (movements of it, BITCAST, DETACH) get the new node. They see
-  the write, as views in NumPy do.
+  taken for the old ones. Tensors that are views of the memory (movements of it, BITCAST, DETACH) get the new node.
+  They see the write, as views in NumPy do.
 - cut: The values of "before" become buffers and lose their graphs. Gradients do not flow through overwritten memory.
 
 A pending write is an ASSIGN in the graph of the tensor that was assigned to. That is enough as long as no other tensor
-looks at the memory. If another one does (`seen_by_others`), `Tensor.assign` writes at once.
+is a view of the memory. If another one is (`seen_by_others`), `Tensor.assign` writes at once.
 
-To find values, views and leaves, every tensor is noted here when it is made (0.15 us). Tensors are sorted when the
+To find values, views and leaves, every tensor is noted here when it is made (0.15 us). Tensors are classified when the
 first write or backward() needs them: most are dead by then. A write walks the graphs of all live values once. Cost:
 linear in their nodes, and nothing if no buffer is written.
 """
@@ -54,13 +54,13 @@ class Alias(NamedTuple):
   view: UOp | None
 
 # these operations, applied to memory, give memory
-_LOOKS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND, Ops.DETACH, Ops.MULTI, Ops.BITCAST})
-MAYBE_MEMORY = _LOOKS | {Ops.BUFFER, Ops.ASSIGN, Ops.PAD}     # all other operations give values
+_VIEWS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND, Ops.DETACH, Ops.MULTI, Ops.BITCAST})
+MAYBE_MEMORY = _VIEWS | {Ops.BUFFER, Ops.ASSIGN, Ops.PAD}     # all other operations give values
 # The tag of a PAD whose zeros are cut off again, as a slice with a step does. Such a PAD of memory is memory.
 ROOM = "room"
-_MOST_UNSORTED = 1 << 14
+_MOST_UNCLASSIFIED = 1 << 14
 
-_unsorted: list[Reference] = []
+_unclassified: list[Reference] = []
 _values: list[Reference] = []       # tensors to compute, or with a pending ASSIGN
 _leaves: dict[int, Reference] = {}  # by the identity of each tensor's one reference
 _marked: dict[int, Reference] = {}  # leaves that had requires_grad=True when they were noted
@@ -96,18 +96,18 @@ def note(holder: Holder) -> None:
   Call it when a tensor is made, when it becomes a leaf, and when an ASSIGN changes it or its value becomes storage.
   """
   holder._thread = get_ident()
-  _unsorted.append(weakref.ref(holder))
-  if len(_unsorted) > _MOST_UNSORTED: sort()
+  _unclassified.append(weakref.ref(holder))
+  if len(_unclassified) > _MOST_UNCLASSIFIED: classify()
 
-def sort() -> None:
-  """Sort the tensors noted since the last call.
+def classify() -> None:
+  """Classify the tensors noted since the last call.
 
   Views go to their Buffers or families, values to _values, leaves to _leaves.
   """
   global _kept, _kept_leaves, _kept_families
   with lock:
-    taken = _unsorted[:]
-    del _unsorted[:len(taken)]
+    taken = _unclassified[:]
+    del _unclassified[:len(taken)]
     for reference in taken:
       holder = reference()
       if holder is None: continue
@@ -120,24 +120,24 @@ def sort() -> None:
         if buffer.viewers is None: buffer.viewers = []
         buffer.viewers.append(reference)
       if node is None and holder.uop.base.op is not Ops.CONST or pending: _values.append(reference)
-    if len(_values) > 2 * _kept + _MOST_UNSORTED:
+    if len(_values) > 2 * _kept + _MOST_UNCLASSIFIED:
       _values[:] = [r for r in _values if r() is not None]
       _kept = len(_values)
-    if len(_leaves) > 2 * _kept_leaves + _MOST_UNSORTED: _living_leaves()
-    if len(_families) > 2 * _kept_families + _MOST_UNSORTED:
+    if len(_leaves) > 2 * _kept_leaves + _MOST_UNCLASSIFIED: _living_leaves()
+    if len(_families) > 2 * _kept_families + _MOST_UNCLASSIFIED:
       for key in [key for key, found in _families.items() if all(r() is None for r in found)]: del _families[key]
       _kept_families = len(_families)
 
 def leaves() -> list[Holder]:
   """Return the live tensors that were made, not computed."""
   with lock:
-    sort()
+    classify()
     return _living_leaves()
 
 def sharers(alias: Alias) -> list[Holder]:
   """Return the live tensors that share a value, in creation order."""
   with lock:
-    sort()
+    classify()
     found: dict[int, tuple[Reference, Holder]] = {}
     for reference in (alias.family, *_families.get(id(alias.family), ())):
       holder = reference()
@@ -159,7 +159,7 @@ def leave(holder: Holder) -> None:
     if references: _families[id(references[0])] = references
 
 def marked() -> list[Holder]:
-  """Return the live tensors with requires_grad=True. Call sort() first."""
+  """Return the live tensors with requires_grad=True. Call classify() first."""
   found = {key: (reference, holder) for key, reference in _marked.items() if (holder := reference()) is not None
            and holder._requires_grad}
   for key in _marked.keys() - found.keys(): del _marked[key]
@@ -177,7 +177,7 @@ def _living_leaves() -> list[Holder]:
 def values() -> dict[int, tuple[Reference, UOp]]:
   """Return the live tensors that have yet to be computed, and their nodes, by the identity of the reference."""
   with lock:
-    sort()
+    classify()
     return {id(r): (r, holder.uop) for r in _values if (holder := r()) is not None}
 
 def is_own(holder: Holder) -> bool:
@@ -195,7 +195,7 @@ def waiting_writes() -> list[UOp]:
     return list(dict.fromkeys(map(assign_of, found)))
 
 def assign_of(u: UOp) -> UOp:
-  """Return the ASSIGN that u looks at."""
+  """Return the ASSIGN of which u is a view."""
   while u.op is not Ops.ASSIGN: u = u.src[0]
   return u
 
@@ -204,26 +204,26 @@ def is_room(u: UOp) -> bool:
   return u.op is Ops.PAD and u.tag == ROOM
 
 def memory_of(u: UOp) -> tuple[UOp | None, bool]:
-  """Return the BUFFER node of the memory that u looks at, or None if u is a value; and whether a pending ASSIGN is on
-  the way."""
+  """Return the BUFFER node of the memory of which u is a view, or None if u is a value; and whether a pending ASSIGN is
+  on the way."""
   pending = False
   while u.op is not Ops.BUFFER:
     if u.op is Ops.ASSIGN:
       pending = pending or u.realized is None
       u = u.src[0] if u.realized is None else u.realized
-    elif u.op in _LOOKS or u.op is Ops.PAD and is_room(u): u = u.src[0]
+    elif u.op in _VIEWS or u.op is Ops.PAD and is_room(u): u = u.src[0]
     else: return None, False
   return u, pending
 
 def is_detached(u: UOp) -> bool:
-  """Does u look at memory through detach()?"""
+  """Is u a view of memory through detach()?"""
   while u.op is not Ops.BUFFER and u.op is not Ops.DETACH: u = u.src[0]
   return u.op is Ops.DETACH
 
 def viewers(buffer: Storage) -> list[Holder]:
-  """Return the live tensors that look at a Buffer."""
+  """Return the live tensors that are views of a Buffer."""
   with lock:
-    sort()
+    classify()
     found: dict[int, tuple[Reference, Holder]] = {}
     for reference in buffer.viewers or ():
       holder = reference()
@@ -234,14 +234,14 @@ def viewers(buffer: Storage) -> list[Holder]:
     return [holder for _, holder in found.values()]
 
 def node_over(storage: Storage) -> UOp:
-  """Return the BUFFER node through which tensors look at storage; a new one if there is none."""
+  """Return the BUFFER node through which tensors are views of storage; a new one if there is none."""
   with lock:
     found = [node for holder in viewers(storage) for node, pending in (memory_of(holder.uop),) if not pending]
     return (new_buffer(storage.device, storage.size, storage.dtype, storage) if not found or found[0] is None
             else found[0])
 
 def seen_by_others(holder: Holder) -> bool:
-  """Does another living tensor look at the memory of this one?"""
+  """Is another living tensor a view of the memory of this one?"""
   node = memory_of(holder.uop)[0]
   return node is not None and any(other is not holder for other in viewers(buffer_of(node)))
 
@@ -284,10 +284,10 @@ class Write:
     return outdated(self.buffers, {u: u in self.between for u in self.assigns}, only)
 
   def finish(self, note: Callable[[Write, dict[UOp, UOp], list[tuple[UOp, Holder]]], None]) -> None:
-    """Retire the nodes of the old states. Done ASSIGNs, and all tensors that look at the memory, get the new nodes.
+    """Retire the nodes of the old states. Done ASSIGNs, and all views of the memory, get the new nodes.
 
     note: called first if a tensor with requires_grad=True may be alive. Its arguments are the new nodes by old ones,
-    and the tensors that look at the old ones.
+    and the tensors that are views of the old ones.
     """
     changes = {node: renewed(node) for node in self.nodes}
     chains = [(u, memory_of(u)[0]) for u in self.assigns]
@@ -356,7 +356,7 @@ def outdated(buffers: set[int], assigns: dict[UOp, bool],
   """
   global _kept
   with lock:
-    sort()
+    classify()
     if not _values: return []
     reads, ever = dict(assigns), dict.fromkeys(assigns, True)
     strangers: weakref.WeakSet[UOp] = (weakref.WeakSet() if only is None

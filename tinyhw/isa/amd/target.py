@@ -31,8 +31,8 @@ from tinyhw.uop.program import Program
 __all__ = ["capabilities", "compile", "target"]
 
 # Vector registers that hold spilled scalar registers, one in each lane. They are never allocated to values. The others
-# are whole groups of four, which the allocator fills from below. `close_ranks` renumbers these at the end, so that they
-# follow the others.
+# are whole groups of four, which the allocator fills from below. `compact_registers` renumbers these at the end, so
+# that they follow the others.
 SPILL_REGISTERS = tuple(range(248, 256))
 OPPOSITE = {"s_cbranch_scc0": "s_cbranch_scc1", "s_cbranch_scc1": "s_cbranch_scc0"}
 
@@ -99,7 +99,7 @@ def single_copies(inst: MInst) -> list[MInst]:
   steps = range(dst.cls.units) if dst.index < src.index else range(dst.cls.units - 1, -1, -1)
   return [copy(regs.v(dst.index + k), regs.v(src.index + k)) for k in steps] if dst.index != src.index else []
 
-def close_ranks(function: Function, target: Target) -> Function:
+def compact_registers(function: Function, target: Target) -> Function:
   """Renumber the vector registers with spilled scalars to follow the vector registers of values.
 
   The highest register of a kernel decides how many waves run at once.
@@ -119,15 +119,15 @@ def close_ranks(function: Function, target: Target) -> Function:
 HOOKS: dict[str, tuple[Hook, ...]] = {
   "before:order": (reduce_to_words, drop_unused, interleave),
   "before:expand": (split_copies,),
-  "after:expand": (close_ranks, expand_macros, drop_copies),
+  "after:expand": (compact_registers, expand_macros, drop_copies),
   "after:layout": (add_waits, pair_operations, avoid_hazards, avoid_chains)}
 REASONS = hook_reasons(HOOKS, (
   Before("reduce_to_words", "drop_unused", "the word of a value that has no user goes with its instruction"),
   Before("drop_unused", "interleave", "an instruction without users would take a place in the schedule"),
   Before("interleave", "order", "interleave leaves crowded blocks alone; order lowers the register pressure there"),
   Before("split_copies", "expand", "the hardware copies one vector register at a time"),
-  Before("expand", "close_ranks", "copies, spills and reloads name registers, too"),
-  Before("close_ranks", "expand_macros", "it knows the registers of scalar spills by the macros that use them"),
+  Before("expand", "compact_registers", "copies, spills and reloads name registers, too"),
+  Before("compact_registers", "expand_macros", "it knows the registers of scalar spills by the macros that use them"),
   Before("expand_macros", "drop_copies", "macros make copies, too"),
   Before("layout", "add_waits", "which results are under way depends on the final order of blocks"),
   Before("add_waits", "pair_operations", "no operation may cross a wait to its partner"),

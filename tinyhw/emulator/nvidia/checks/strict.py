@@ -116,9 +116,9 @@ class PipelineState:
 
   def forked(self) -> PipelineState:
     """Return a copy for other lanes of the warp, which part here."""
-    return met([self])
+    return merged([self])
 
-def met(schedules: list[PipelineState]) -> PipelineState:
+def merged(schedules: list[PipelineState]) -> PipelineState:
   """Merge the schedules of lanes that reconverge: the operations in flight of all of them.
 
   Products belong to the warp.

@@ -10,7 +10,7 @@ from tinyhw.isa.sass.table import regs
 Step = Callable[[Warp, int], None]
 
 def branch(o: Operands) -> Step:
-  """Branch to a target. Lanes that diverge meet again at a barrier (convergence.py)."""
+  """Branch to a target. Lanes that diverge reconverge at a barrier (convergence.py)."""
   distance, condition = o.number("t"), o.predicate("pp")
   def run(warp: Warp, mask: int) -> None:
     taken = mask & condition(warp)
@@ -19,14 +19,14 @@ def branch(o: Operands) -> Step:
     if warp.convergence.ready: warp.convergence.switch(warp)
   return run
 
-def meeting(o: Operands) -> Step:
-  """BSSY: the current lanes will meet, and go on at the target."""
+def set_convergence_barrier(o: Operands) -> Step:
+  """BSSY: the current lanes will reconverge, and go on at the target."""
   number, distance = o.values["bar"].index, o.number("t")
   o.word("reconv")
   return lambda warp, mask: warp.convergence.set(number, mask, warp.pc + distance)
 
-def meet(o: Operands) -> Step:
-  """BSYNC: these lanes have come to the point where they meet the others."""
+def wait_at_convergence_barrier(o: Operands) -> Step:
+  """BSYNC: these lanes have come to the point where they reconverge with the others."""
   number, condition = o.values["bar"].index, o.predicate("pp")
   o.word("reconv")
   return lambda warp, mask: warp.convergence.arrive(warp, number, mask & condition(warp))
@@ -73,7 +73,7 @@ def ordered(o: Operands) -> Step:
   return lambda warp, mask: None
 
 SEMANTICS: dict[str, Callable[[Operands], Step]] = {
-  "BRA": branch, "BSSY": meeting, "BSYNC": meet, "EXIT": leave, "BAR": barrier, "VOTE": vote,
-  "MEMBAR": ordered,
+  "BRA": branch, "BSSY": set_convergence_barrier, "BSYNC": wait_at_convergence_barrier, "EXIT": leave,
+  "BAR": barrier, "VOTE": vote, "MEMBAR": ordered,
   "NOP": lambda o: lambda warp, mask: None,
 }

@@ -12,7 +12,7 @@ from tinyhw.emulator.nvidia.semantics.terms import chosen, compared, float_compa
 def comparison(kind: str, modifier: str) -> Callable[[Operands], str]:
   return lambda o: compared(o, float_comparison(o.word(modifier), f"A.{kind}", f"B.{kind}"))
 
-def extreme(o: Operands) -> str:
+def min_or_max(o: Operands) -> str:
   """FMNMX: the smaller number where PP is true, else the larger one. With NAN a NaN is the result, without it the
   number.
   """
@@ -98,7 +98,7 @@ def packed_bytes(o: Operands) -> str:
 
 SEMANTICS: dict[str, str | Callable[[Operands], str]] = {
   "FADD": "D.f32 = A.f32 + B.f32", "FMUL": "D.f32 = A.f32 * B.f32", "FFMA": "D.f32 = fma(A.f32, B.f32, C.f32)",
-  "FMNMX": extreme,
+  "FMNMX": min_or_max,
   "DADD": "D.f64 = A.f64 + C.f64", "DMUL": "D.f64 = A.f64 * B.f64", "DFMA": "D.f64 = fma(A.f64, B.f64, C.f64)",
   "FSETP": comparison("f32", "fcmp"), "DSETP": comparison("f64", "dcmp"),
   "MUFU": special_function, "MUFU.64H": special_function, "FRND": truncated("f32"), "FRND.F64": truncated("f64"),

@@ -35,7 +35,7 @@ def arithmetic(result: str, *operands: str) -> Callable[[Operands], str]:
     return packed(*(f"raw_{kind}({result.format(*values)})" for values in zip(*sources)))
   return semantics
 
-def extreme(o: Operands) -> str:
+def min_or_max(o: Operands) -> str:
   """HMNMX2: the smaller numbers where PP is true, else the larger ones."""
   kind, least = type_of(o), truth(o, "PP")
   smaller, larger = ("minimum", "maximum") if o.word("nan") == "NAN" else ("min_num", "max_num")
@@ -77,5 +77,5 @@ def sum_as_float(o: Operands) -> str:
 SEMANTICS: dict[str, str | Callable[[Operands], str]] = {
   "HADD2": arithmetic("{} + {}", "A", "B"), "HMUL2": arithmetic("{} * {}", "A", "B"),
   "HFMA2": arithmetic("fma({}, {}, {})", "A", "B", "Hc"),
-  "HMNMX2": extreme, "HSET2": mask_or_one, "HSETP2": truths, "HADD2.F32": sum_as_float,
+  "HMNMX2": min_or_max, "HSET2": mask_or_one, "HSETP2": truths, "HADD2.F32": sum_as_float,
 }

@@ -95,14 +95,14 @@ def shift(o: Operands) -> str:
   width, signed, count = int(kind[1:]), kind[0] == "S", o.values[o.named("B")]
   if not is_constant(o, "B"): return shift_by_register(left, width, signed, high, wraps)
   n = 0 if isinstance(count, Reg) else count & WORD
-  return f"D.u32 = {shifted(n & width - 1 if wraps else min(n, width), left, signed, high)}"
+  return f"D.u32 = {constant_shift(n & width - 1 if wraps else min(n, width), left, signed, high)}"
 
 def is_constant(o: Operands, name: str) -> bool:
   """Return whether an operand is an immediate or zero."""
   value = o.values[o.named(name)]
   return not o.has(f"{o.named(name)}_bank") and (not isinstance(value, Reg) or value.index == regs.ZERO)
 
-def shifted(n: int, left: bool, signed: bool, high: bool) -> str:
+def constant_shift(n: int, left: bool, signed: bool, high: bool) -> str:
   """Return a shift by a constant."""
   top = "u32(C.i32 >> 31)" if signed else "0"
   if left and not high: return f"A.u32 << {n}" if n < 32 else "0"
@@ -169,7 +169,7 @@ def extended(o: Operands) -> str:
 
 def choice(o: Operands) -> str: return f"D.u32 = {chosen(truth(o, 'PP'), term(o, 'A'), term(o, 'B'))}"
 
-def extreme(o: Operands) -> str:
+def min_or_max(o: Operands) -> str:
   kind = "u32" if o.word("u32") else "i32"
   return f"D.{kind} = {chosen(truth(o, 'PP'), f'least(A.{kind}, B.{kind})', f'most(A.{kind}, B.{kind})')}"
 
@@ -210,6 +210,6 @@ SEMANTICS: dict[str, str | Callable[[Operands], str]] = {
   "IMAD": product, "IMAD.WIDE": wide_product, "ULEA": scaled_sum,
   "LOP3.LUT": logic_of_words, "ULOP3.LUT": logic_of_words, "PLOP3.LUT": logic_of_predicates,
   "SHF": shift, "USHF": shift, "PRMT": permuted_bytes, "SGXT": extended,
-  "SEL": choice, "IMNMX": extreme, "VIMNMX": extreme, "ISETP": compared_integers, "ISETP.EX": compared_integers,
+  "SEL": choice, "IMNMX": min_or_max, "VIMNMX": min_or_max, "ISETP": compared_integers, "ISETP.EX": compared_integers,
   "S2R": special(SPECIAL), "S2UR": special(UNIFORM_SPECIAL), "LDC": constant_load, "ULDC": constant_load,
 }
