@@ -16,10 +16,10 @@ from test.emulator.nvidia.mutation_kernels import cases
 from test.emulator.nvidia.rules import Did, Local, broken
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.nvidia import rm
-from tinyhw.emulator.nvidia.card.computer import GpuHost
 from tinyhw.emulator.nvidia.block import ThreadBlock, block_of_grid
-from tinyhw.emulator.nvidia.warp.state import LANES
+from tinyhw.emulator.nvidia.card.computer import GpuHost
 from tinyhw.emulator.nvidia.memory.transfer import SIZES
+from tinyhw.emulator.nvidia.warp.state import LANES
 from tinyhw.isa.sass.asm.decode import decode_all
 from tinyhw.isa.sass.asm.encode import encode
 from tinyhw.isa.sass.asm.syntax import show

@@ -3,8 +3,8 @@ the interpreter."""
 from __future__ import annotations
 
 from test.isa.executed import CODE, Machine
-from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd import unused
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.workgroup import Workgroup
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.isa.amd.abi import abi

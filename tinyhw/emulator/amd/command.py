@@ -9,10 +9,10 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.chips import CHIPS
-from tinyhw.emulator.amd.workgroup import Workgroup
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.view import changes, parse_registers, show
+from tinyhw.emulator.amd.workgroup import Workgroup
 from tinyhw.emulator.command import Machine, Option, RunOptions, label_of
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.errors import ArgumentError

@@ -6,8 +6,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.execute.decoded import DecodedCode
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.checks.unused import InstructionNode, Register, refuse, unused
 from tinyhw.emulator.errors import OutOfBounds
 from tinyhw.errors import DecodeError

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from enum import IntEnum
 
 from tinyhw import config
-from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.execute.decoded import DecodedCode, DecodedInstruction
 from tinyhw.emulator.amd.execute.state import Wave, start
 from tinyhw.emulator.amd.native.translate import Translation, translation
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import EmulatorError, Misplaced, PageFault, StrictError
 from tinyhw.emulator.memory.lds import Access, LocalMemory
 from tinyhw.emulator.memory.memory import WindowedMemory

@@ -18,12 +18,12 @@ from tinyhw.emulator.nvidia.checks.strict import PipelineState, check_registers
 from tinyhw.emulator.nvidia.checks.reachable import is_asynchronous
 from tinyhw.emulator.nvidia.convergence import Convergence
 from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction, DecodedCode
-from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
-from tinyhw.emulator.nvidia.warp.state import LANES, Warp, named
 from tinyhw.emulator.nvidia.execute.warpgroup import group_warps
 from tinyhw.emulator.nvidia.memory.copies import AsynchronousCopies
 from tinyhw.emulator.nvidia.memory.shared import WORDS, SharedMemory
 from tinyhw.emulator.nvidia.native.translate import Translation, translation
+from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
+from tinyhw.emulator.nvidia.warp.state import LANES, Warp, named
 from tinyhw.isa.sass.asm.encode import BYTES
 
 if TYPE_CHECKING:

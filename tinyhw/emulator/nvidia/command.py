@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.emulator.command import NAME, Machine, Option, RunOptions, label_of
 from tinyhw.emulator.memory.memory import FlatMemory
+from tinyhw.emulator.nvidia.block import ThreadBlock
 from tinyhw.emulator.nvidia.card.grid import MOST_BARRIERS, MOST_LANES
 from tinyhw.emulator.nvidia.chips import CHIPS
-from tinyhw.emulator.nvidia.block import ThreadBlock
 from tinyhw.emulator.nvidia.execute.decoded import DecodedCode
 from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
 from tinyhw.emulator.nvidia.warp.state import LANES, PREDICATES, REGISTERS, UNIFORM, lanes_of, named

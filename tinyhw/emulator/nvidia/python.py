@@ -16,11 +16,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.emulator.notation import Assignment, ExpressionNode, ValueType, nodes, parse
+from tinyhw.emulator.nvidia.semantics.numerics import environment
+from tinyhw.emulator.nvidia.warp.numbers import WORD, signed
 from tinyhw.emulator.nvidia.warp.operands import (
   Operands, Sink, Source, constants, put_uniform, put_uniform_predicate)
 from tinyhw.emulator.nvidia.warp.state import LANES, Warp
-from tinyhw.emulator.nvidia.warp.numbers import WORD, signed
-from tinyhw.emulator.nvidia.semantics.numerics import environment
 from tinyhw.emulator.python.expressions import Expressions, PythonExpression
 from tinyhw.emulator.python.numerics import lane_bits
 from tinyhw.isa.sass.table import regs

@@ -15,8 +15,8 @@ from tinyhw.config import BEAM, DEBUG, PROFILE, VIZ
 from tinyhw.device import Buffer, Device, DeviceLike, Launch
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory import cuts, writes
-from tinyhw.engine.memory.held import held_outside
 from tinyhw.engine.memory.buffers import Storage, buffer_of, buffers_in, multi, new_buffer, new_storage
+from tinyhw.engine.memory.held import held_outside
 from tinyhw.engine.run.compile import BoundRunner, Runner, parts, value_of
 from tinyhw.engine.run.faults import boundary
 from tinyhw.engine.schedule.lower import Kernel

@@ -4,9 +4,9 @@ import pytest
 from gpu.selftest import Mistakes, Patch, Tried, explained
 
 from tinyhw.drivers.nvidia.selftest import bases as selftest_bases
-from tinyhw.emulator.nvidia.warp.operands import Operands
-from tinyhw.emulator.nvidia.warp.numbers import LONG, signed
 from tinyhw.emulator.nvidia.memory import transfer
+from tinyhw.emulator.nvidia.warp.numbers import LONG, signed
+from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.selftest.frame import OK
 
 def with_a_sign(patch: Patch) -> None:

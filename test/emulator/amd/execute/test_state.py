@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.execute.state import AGPR, Wave, start
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.memory.lds import LocalMemory
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.isa.amd.table import regs

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from amd.lanes import FLOAT16, FLOAT32, FLOAT64, INTEGERS, values
 
-from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.execute.arithmetic import SEMANTICS, Computation
 from tinyhw.emulator.amd.execute.state import SCALARS_AT, VECTORS_AT, Wave
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.semantics.packed import HALF, PACKED
 from tinyhw.emulator.amd.semantics.scalar import SCALAR
 from tinyhw.emulator.amd.semantics.vector import VECTOR

@@ -12,8 +12,8 @@ from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
 from tinyhw.emulator.errors import MissingHazard, MissingWait, OutOfBounds, UninitialisedRead
 from tinyhw.emulator.memory.memory import FlatMemory
-from tinyhw.emulator.nvidia.checks.strict import waits
 from tinyhw.emulator.nvidia.block import ThreadBlock
+from tinyhw.emulator.nvidia.checks.strict import waits
 from tinyhw.isa.sass.asm.decode import decode_all
 from tinyhw.isa.sass.asm.encode import encode
 from tinyhw.isa.sass.capabilities import capabilities

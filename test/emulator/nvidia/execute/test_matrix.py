@@ -10,8 +10,8 @@ from tinyhw.arithmetic import encode_bfloat16, encode_float16
 from tinyhw.dtype import dtypes, fp8_to_float
 from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
 from tinyhw.emulator.nvidia.execute.matrix import short, total
-from tinyhw.emulator.nvidia.warp.state import LANES
 from tinyhw.emulator.nvidia.warp.numbers import floats_of, words_of
+from tinyhw.emulator.nvidia.warp.state import LANES
 
 @pytest.mark.parametrize("word, encode", [("", encode_float16), (".BF16", encode_bfloat16)])
 def test_products(word: str, encode) -> None:  # type: ignore[no-untyped-def]  # a function of numbers

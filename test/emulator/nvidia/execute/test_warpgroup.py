@@ -13,8 +13,8 @@ from tinyhw.dtype import dtypes, float_to_fp8
 from tinyhw.emulator.errors import (DataRace, EmulatorError, Hang, MissingWait, OutOfBounds, UninitialisedRead,
                                     UnknownInstruction)
 from tinyhw.emulator.nvidia.block import ThreadBlock
-from tinyhw.emulator.nvidia.warp.state import LANES
 from tinyhw.emulator.nvidia.warp.numbers import signed, words_of
+from tinyhw.emulator.nvidia.warp.state import LANES
 
 START = [*COPY, FENCE, MEET]
 FIRST, OTHER = tile(0, 128, False, 64), tile(SECOND, 128, False, 16)

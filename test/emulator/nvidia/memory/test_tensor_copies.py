@@ -13,8 +13,8 @@ from tinyhw.arithmetic import encode_bfloat16
 from tinyhw.emulator.errors import (
   DataRace, EmulatorError, Hang, MissingWait, OutOfBounds, UninitialisedRead, UnknownInstruction)
 from tinyhw.emulator.nvidia.block import ThreadBlock
-from tinyhw.emulator.nvidia.warp.numbers import words_of
 from tinyhw.emulator.nvidia.memory import tensor_copies
+from tinyhw.emulator.nvidia.warp.numbers import words_of
 
 MEET, AT, GOAL = "BAR.SYNC.DEFER_BLOCKING 0x0", 0x3f00, 0x400
 TENSOR = 1024            # where tensors begin in global memory, after the maps

@@ -10,8 +10,8 @@ from nvidia.warps import after, words
 from tinyhw import arithmetic
 from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.emulator.nvidia.warp.state import LANES
 from tinyhw.emulator.nvidia.warp.numbers import doubles_of, floats_of, longs_of, longs_of_doubles, words_of
+from tinyhw.emulator.nvidia.warp.state import LANES
 
 CORNERS = [0.0, -0.0, 1.0, -1.5, math.inf, -math.inf, math.nan, 1e-40, -3e-39, 3e38, 16777217.0, 2147483648.0,
            -2147483649.0, 1e19, 0.1, 7.0]

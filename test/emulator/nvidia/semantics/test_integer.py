@@ -6,8 +6,8 @@ import pytest
 
 from nvidia.warps import after, words
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.emulator.nvidia.warp.state import ALL
 from tinyhw.emulator.nvidia.warp.numbers import signed
+from tinyhw.emulator.nvidia.warp.state import ALL
 
 A, B, C = words(1), words(2), words(3)
 WORD = 0xffffffff

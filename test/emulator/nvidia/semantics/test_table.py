@@ -4,10 +4,10 @@ import pytest
 
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.notation import parse
-from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.emulator.nvidia.execute.decoded import FUNCTIONS
 from tinyhw.emulator.nvidia.semantics.integer import logic
 from tinyhw.emulator.nvidia.semantics.table import SEMANTICS, semantics_of
+from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.isa.sass.asm import syntax
 
 def semantics(line: str) -> str:

@@ -3,9 +3,9 @@ instructions, too."""
 import pytest
 
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.emulator.nvidia.semantics.terms import (
   both, chosen, different, either, float_comparison, is_nothing, term, truth)
+from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.isa.sass.asm.syntax import parse
 
 def operands(line: str) -> Operands: return Operands(parse(line, "sm_90")[0])

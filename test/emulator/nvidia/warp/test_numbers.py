@@ -1,6 +1,6 @@
 """Words as numbers, and back."""
-from tinyhw.emulator.nvidia.warp.state import LANES
 from tinyhw.emulator.nvidia.warp import numbers as n
+from tinyhw.emulator.nvidia.warp.state import LANES
 
 def test_there_and_back() -> None:
   floats = [0.5 * k for k in range(LANES)]

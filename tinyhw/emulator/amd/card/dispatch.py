@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tinyhw.autogen.fields import Register
-from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd import unused
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.checks.races import Races, mark
 from tinyhw.emulator.errors import EmulatorError, MissingHazard, PacketError, PageFault
 from tinyhw.emulator.memory.memory import INSTRUCTION

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.checks.hazards import (
   Start, Wait, classes, is_matrix, registers_of, starts_of, states_of, waits_of)
 from tinyhw.emulator.amd.checks.strict import SCALAR_BASE, SCC
 from tinyhw.emulator.amd.execute import (
   arithmetic, control, lanes, matrix, transfer_global, transfer_local, transfer_scalar, transfer_scratch)
 from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands, row_of
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import EarlyWrite, OutOfBounds, PageFault, UnknownInstruction
 from tinyhw.errors import DecodeError
 from tinyhw.isa.amd.asm.decode import decoder

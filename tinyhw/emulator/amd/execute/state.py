@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tinyhw.drivers.cpu.memory import address_of
-from tinyhw.emulator.amd.registers import APERTURE_BYTES, APERTURES, DispatchRegisters
 from tinyhw.emulator.amd.checks.strict import Strict
 from tinyhw.emulator.amd.execute.lanes import LanePermutation, permutation
+from tinyhw.emulator.amd.registers import APERTURE_BYTES, APERTURES, DispatchRegisters
 from tinyhw.emulator.python.numerics import lane_bits
 from tinyhw.emulator.memory.lds import Access, LocalMemory
 from tinyhw.emulator.memory.memory import WindowedMemory

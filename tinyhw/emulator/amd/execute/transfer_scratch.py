@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tinyhw.emulator.amd.registers import APERTURE_BYTES, APERTURES
 from tinyhw.emulator.amd.execute.transfer import element_of, get_lanes, put_lanes, row_at
+from tinyhw.emulator.amd.registers import APERTURE_BYTES, APERTURES
 from tinyhw.emulator.errors import OutOfBounds, StrictError, UnknownInstruction
 from tinyhw.emulator.memory.lds import ATOMIC, READ, WRITE
 from tinyhw.emulator.memory.memory import SCRATCH, AccessKind

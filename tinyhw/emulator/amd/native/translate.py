@@ -7,7 +7,6 @@ constant EXEC there is a check of the registers that the stretch reads.
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
-from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.checks.foresight import CheckState, StandIn, foresee, known, tell
 from tinyhw.emulator.amd.execute import arithmetic, control, lanes
 from tinyhw.emulator.amd.execute.arithmetic import Computation, NamedOperands
@@ -16,6 +15,7 @@ from tinyhw.emulator.amd.execute.state import AGPR, DROPPED, SCALARS_AT, SCC, VE
 from tinyhw.emulator.amd.native.native import native
 from tinyhw.emulator.amd.native.transfer import transfer_of
 from tinyhw.emulator.amd.python.shapes import InstructionShape
+from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import EmulatorError
 from tinyhw.emulator.native import translate
 from tinyhw.emulator.native.native import Native, RecordWord

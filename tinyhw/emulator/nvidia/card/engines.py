@@ -18,11 +18,11 @@ from tinyhw.emulator.errors import DoorbellError, EmulatorError, PacketError, Pa
 from tinyhw.emulator.memory.cache import ReadCache
 from tinyhw.emulator.memory.memory import ENGINE, AccessUnit
 from tinyhw.emulator.memory.physical import Frames
+from tinyhw.emulator.nvidia.block import block_of_grid
 from tinyhw.emulator.nvidia.card.gpu import XID_MMU, GpuHardware
 from tinyhw.emulator.nvidia.card.grid import Grid, MakeBlock
 from tinyhw.emulator.nvidia.card.objects import ChannelItem
 from tinyhw.emulator.nvidia.card.port import Port
-from tinyhw.emulator.nvidia.block import block_of_grid
 
 if TYPE_CHECKING: from tinyhw.emulator.nvidia.card.computer import GpuHost
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from tinyhw.emulator.errors import MissingHazard, OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.execute import control, matrix, shuffle, uniform, warpgroup
-from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.emulator.nvidia.memory import copies, fragments, mbarrier, tensor_copies, transfer
 from tinyhw.emulator.nvidia.python import Step, step
 from tinyhw.emulator.nvidia.semantics.table import semantics_of
+from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.errors import DecodeError
 from tinyhw.isa.sass.asm.decode import decode
 from tinyhw.isa.sass.asm.encode import BYTES

@@ -19,9 +19,9 @@ from typing import Any
 from tinyhw.arithmetic import CODED, decode_bfloat16, decode_float16
 from tinyhw.dtype import dtypes
 from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
+from tinyhw.emulator.nvidia.warp.numbers import WORD, floats_of, signed, words_of
 from tinyhw.emulator.nvidia.warp.operands import Operands, put
 from tinyhw.emulator.nvidia.warp.state import ALL, LANES, ZEROS, Warp
-from tinyhw.emulator.nvidia.warp.numbers import WORD, floats_of, signed, words_of
 from tinyhw.emulator.python.floats import float32_of
 from tinyhw.isa.sass.table import regs
 

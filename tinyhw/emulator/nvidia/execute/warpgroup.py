@@ -21,11 +21,11 @@ from tinyhw.arithmetic import decode_bfloat16, decode_float16, encode_float16
 from tinyhw.emulator.errors import EmulatorError, UninitialisedRead, UnknownInstruction
 from tinyhw.emulator.nvidia.execute.matrix import (
   FP8, decode_tf32, matrix, place_a, rows_of, short_total, total, whole_total)
-from tinyhw.emulator.nvidia.warp.operands import Operands, put
-from tinyhw.emulator.nvidia.warp.state import ALL, LANES, ZEROS, Warp, named
-from tinyhw.emulator.nvidia.warp.numbers import floats_of, signed, words_of
 from tinyhw.emulator.nvidia.memory.descriptors import DEPTH, PIECE, Descriptor, descriptor, k_major, mn_major
 from tinyhw.emulator.nvidia.memory.shared import SharedMemory
+from tinyhw.emulator.nvidia.warp.numbers import floats_of, signed, words_of
+from tinyhw.emulator.nvidia.warp.operands import Operands, put
+from tinyhw.emulator.nvidia.warp.state import ALL, LANES, ZEROS, Warp, named
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.form import NO_GROUP
 from tinyhw.named_tuple import NamedTuple

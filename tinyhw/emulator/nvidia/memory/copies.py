@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 from tinyhw.emulator.errors import MissingWait, UnknownInstruction
 from tinyhw.emulator.memory.lds import Access, WRITE
+from tinyhw.emulator.nvidia.memory.transfer import aligned, based, hints
+from tinyhw.emulator.nvidia.warp.numbers import LONG, WORD
 from tinyhw.emulator.nvidia.warp.operands import Operands, Source
 from tinyhw.emulator.nvidia.warp.state import Warp, lanes_of
-from tinyhw.emulator.nvidia.warp.numbers import LONG, WORD
-from tinyhw.emulator.nvidia.memory.transfer import aligned, based, hints
 from tinyhw.isa.sass.table.control import NONE
 from tinyhw.named_tuple import NamedTuple
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
+from tinyhw.emulator.nvidia.memory.transfer import aligned, shared_gather, sum_of
 from tinyhw.emulator.nvidia.warp.operands import Operands, put
 from tinyhw.emulator.nvidia.warp.state import ALL, LANES, Warp
-from tinyhw.emulator.nvidia.memory.transfer import aligned, shared_gather, sum_of
 
 Step = Callable[[Warp, int], None]
 ROWS, BYTES = 8, 16

@@ -17,10 +17,10 @@ from collections.abc import Callable
 
 from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UninitialisedRead, UnknownInstruction
 from tinyhw.emulator.memory.lds import ATOMIC, WRITE
+from tinyhw.emulator.nvidia.memory.shared import MBARRIER_BYTES, Clock, SharedMemory
+from tinyhw.emulator.nvidia.warp.numbers import WORD
 from tinyhw.emulator.nvidia.warp.operands import Operands, Source, put
 from tinyhw.emulator.nvidia.warp.state import ZEROS, Warp, lanes_of
-from tinyhw.emulator.nvidia.warp.numbers import WORD
-from tinyhw.emulator.nvidia.memory.shared import MBARRIER_BYTES, Clock, SharedMemory
 from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]

@@ -19,12 +19,12 @@ from math import prod
 
 from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
 from tinyhw.emulator.memory.lds import ATOMIC, RIVALS
-from tinyhw.emulator.nvidia.warp.operands import Operands
-from tinyhw.emulator.nvidia.warp.state import Warp
-from tinyhw.emulator.nvidia.warp.numbers import WORD, signed
 from tinyhw.emulator.nvidia.memory.descriptors import LINES, PIECE, swizzled
 from tinyhw.emulator.nvidia.memory.mbarrier import barrier_at, checked, shared_of
 from tinyhw.emulator.nvidia.memory.shared import MBARRIER_BYTES, VIEW, Delivery
+from tinyhw.emulator.nvidia.warp.numbers import WORD, signed
+from tinyhw.emulator.nvidia.warp.operands import Operands
+from tinyhw.emulator.nvidia.warp.state import Warp
 from tinyhw.named_tuple import NamedTuple
 
 Step = Callable[[Warp, int], None]

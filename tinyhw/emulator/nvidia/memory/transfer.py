@@ -8,9 +8,9 @@ from collections.abc import Callable
 from itertools import chain
 
 from tinyhw.emulator.errors import Misplaced, OutOfBounds, UninitialisedRead, UnknownInstruction
+from tinyhw.emulator.nvidia.warp.numbers import LONG, WORD, signed
 from tinyhw.emulator.nvidia.warp.operands import Operands, Source, constants, put
 from tinyhw.emulator.nvidia.warp.state import LANES, Warp, lanes_of
-from tinyhw.emulator.nvidia.warp.numbers import LONG, WORD, signed
 from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]

@@ -10,10 +10,10 @@ from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.native.expressions import HOST, Untranslatable
 from tinyhw.emulator.native.native import Lanes, Native, built
 from tinyhw.emulator.notation import Assignment, ExpressionNode, ValueType, nodes, parse
+from tinyhw.emulator.nvidia.semantics.table import semantics_of
 from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.emulator.nvidia.warp.state import (
   BLOCK, FIRST, GUARDED, LANES, P_AT, UP_AT, UR_AT, constants_word, row_word)
-from tinyhw.emulator.nvidia.semantics.table import semantics_of
 from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.machine.ir.target import Capabilities

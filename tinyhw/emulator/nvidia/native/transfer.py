@@ -9,9 +9,9 @@ from tinyhw.emulator.memory.memory import VECTOR
 from tinyhw.emulator.native.records import VectorAccess
 from tinyhw.emulator.native.threaded import MOST_PLACES
 from tinyhw.emulator.native.translate import MemoryAccess, Transfer
+from tinyhw.emulator.nvidia.memory.transfer import SIZES, hints
 from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.emulator.nvidia.warp.state import ROW_BYTES, UR_AT, row_word
-from tinyhw.emulator.nvidia.memory.transfer import SIZES, hints
 from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.named_tuple import NamedTuple

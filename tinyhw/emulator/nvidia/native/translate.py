@@ -15,10 +15,10 @@ from tinyhw.emulator.native.threaded import Engine
 from tinyhw.emulator.native.translate import Stop, kept
 from tinyhw.emulator.nvidia.checks.foresight import CheckState, foresee, known, tell
 from tinyhw.emulator.nvidia.execute.decoded import DecodedInstruction, DecodedCode
-from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
-from tinyhw.emulator.nvidia.warp.state import GUARDED, P_AT, RUNNING, UNITS, Warp, row_word
 from tinyhw.emulator.nvidia.native.native import Computation, computation, native, words_of
 from tinyhw.emulator.nvidia.native.transfer import transfer_of
+from tinyhw.emulator.nvidia.warp.launch import LaunchParameters
+from tinyhw.emulator.nvidia.warp.state import GUARDED, P_AT, RUNNING, UNITS, Warp, row_word
 from tinyhw.isa.sass.asm.encode import BYTES
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.uses import Unit

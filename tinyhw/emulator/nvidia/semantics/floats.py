@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.emulator.nvidia.semantics.terms import chosen, compared, float_comparison, is_nothing, truth
+from tinyhw.emulator.nvidia.warp.operands import Operands
 
 def comparison(kind: str, modifier: str) -> Callable[[Operands], str]:
   return lambda o: compared(o, float_comparison(o.word(modifier), f"A.{kind}", f"B.{kind}"))

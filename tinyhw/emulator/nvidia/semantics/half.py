@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.emulator.nvidia.semantics.terms import COMBINE, both, chosen, float_comparison, is_nothing, truth
+from tinyhw.emulator.nvidia.warp.operands import Operands
 
 # bits of the low and the high number of an operand
 PLACES = {"": ("[15:0]", "[31:16]"), "H0_H0": ("[15:0]", "[15:0]"), "H1_H1": ("[31:16]", "[31:16]")}

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.emulator.nvidia.warp.operands import Operands
-from tinyhw.emulator.nvidia.warp.numbers import WORD
 from tinyhw.emulator.nvidia.semantics.terms import SIGNS, both, chosen, compared, either, is_nothing, term, truth
+from tinyhw.emulator.nvidia.warp.numbers import WORD
+from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.isa.sass.asm.special import names
 from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import Reg

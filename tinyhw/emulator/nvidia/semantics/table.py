@@ -7,8 +7,8 @@ data between lanes, or to and from memory, are functions (execute/, memory/).
 from __future__ import annotations
 from collections.abc import Callable
 
-from tinyhw.emulator.nvidia.warp.operands import Operands
 from tinyhw.emulator.nvidia.semantics import floats, half, integer
+from tinyhw.emulator.nvidia.warp.operands import Operands
 
 SEMANTICS: dict[str, str | Callable[[Operands], str]] = {**integer.SEMANTICS, **floats.SEMANTICS, **half.SEMANTICS}
 

@@ -12,8 +12,8 @@ from typing import Any
 from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.warp.numbers import (
   LONG, WORD, doubles_of, floats_of, halves_of, longs_of, longs_of_doubles, signed, words_of)
-from tinyhw.emulator.python.floats import float32_of, float64_of
 from tinyhw.emulator.nvidia.warp.state import ALL, LANES, ZEROS, Warp
+from tinyhw.emulator.python.floats import float32_of, float64_of
 from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.control import USUAL, Control
 from tinyhw.isa.sass.table.form import Form
