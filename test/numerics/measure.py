@@ -28,16 +28,19 @@ NARROW = (dtypes.float16, dtypes.bfloat16, dtypes.fp8e4m3, dtypes.fp8e5m2)
 SWEPT = {Ops.EXP: 1.652, Ops.EXP2: 0.879, Ops.LOG: 1.197, Ops.LOG2: 0.971, Ops.SIN: 1.536, Ops.COS: 1.540,
          Ops.TANH: 2.566, Ops.ERF: 1.841}
 
-HEAD = """# What numbers come out
+HEAD = """# Numerics
 
-Made by `python3 test/numerics/measure.py`, which measures; `test/numerics/test_page.py` does it again and compares.
+The page has errors of operations and methods, special values, integers, casts, sums, and types of results.
+
+It is made by `python3 test/numerics/measure.py`, which measures. `test/numerics/test_page.py` measures again and
+compares.
 
 Errors are in units of the last place (ULP) of the correct result: 0 is exact, 0.5 is correctly rounded. Each number is
 the largest error over samples: {single} of float32, {double} of float64, all numbers of narrower types. Samples cover all
 exponents and signs, more of them around 1, and special values: zeros, subnormal numbers, infinities, NaN, the largest
 numbers, neighbours of 1. A wrong infinity, NaN or zero counts as an infinite error.
 
-## 1. Floating point operations
+## 1. Errors of floating point operations
 
 `CPU` (AVX-512 and AVX2) and `CLANG` give the same bits: transcendental functions are expressions of correctly rounded
 operations (`tinyhw/codegen/math/transcendental.py`), not a library's. `PYTHON` calls Python's `math` and rounds that
@@ -45,16 +48,21 @@ operations (`tinyhw/codegen/math/transcendental.py`), not a library's. `PYTHON` 
 Subnormal numbers come in and go out with their right values. Infinities, NaN and zeros follow IEEE 754 and C17, annex
 F. float16, bfloat16 and fp8 are computed in float32 and rounded once.
 
-Bars: operations of IEEE 754 0.5; of float32 exp2 and log2 1, exp, log, sin, cos 2, tanh and erf 4; of float64 all 2.
+Bars of the errors in float32 and float64:
+
+- operations of IEEE 754, `x % y`: 0.5. Roundings to integers and fmod are exact.
+- exp2, log2, x ** y: 1 in float32, 2 in float64.
+- exp, log, sin, cos: 2.
+- tanh, erf: 4 in float32, 2 in float64.
 
 """
 TABLE = """| | float32 | float64 | float16 | bfloat16 | fp8e4m3 | fp8e5m2 | PYTHON float32 | PYTHON float64 |
 |---|---|---|---|---|---|---|---|---|
 """
 FUNCTIONS = """
-What they are made of: vector instructions of an AVX2 target, constants aside, and the error on a target without fused
-multiply-add, where MULACC is rounded twice. No device here is one (CLANG calls `fma` where the processor has no such
-instruction).
+The cost of each function, in vector instructions of an AVX2 target without constants. *Unfused* is the error on a
+target without fused multiply-add, where MULACC is rounded twice. No device here is one (CLANG calls `fma` where the
+processor has no such instruction).
 
 | | instructions, float32 | float64 | unfused ULP, float32 | float64 | always exact |
 |---|---|---|---|---|---|
@@ -90,13 +98,14 @@ EXACTLY = (Ops.SQRT, Ops.RECIPROCAL, Ops.FDIV)
 METHODS = """
 Once, by hand, with all 2**32 float32 numbers:
 {swept}.
-Bounds that tests hold the expressions to are in `test/support/ulps.py`.
+`test/support/ulps.py` has the bounds that tests check.
 
 ## 2. Methods made of these
 
-They compute in float32 at least, and round to narrower types once. A star means: in ULP of the larger operand, since a
-small result is a difference (gelu, logaddexp). For silu and mish it means: where sigmoid(x) is subnormal, in units of x
-times the smallest normal number.
+They compute in float32 at least, and round to narrower types once. A star means another unit:
+
+- gelu, logaddexp: ULP of the larger operand, since a small result is a difference;
+- silu, mish: where sigmoid(x) is subnormal, x times the smallest normal number.
 
 """
 REST = """
@@ -106,37 +115,67 @@ rounded down.
 
 ## 3. Special values
 
-- NaN in, NaN out: relu, clamp, maximum, minimum, max, min, max_pool2d, cummax and all others that compute; argmax and
-  argmin give the place of the first NaN; sort and topk take NaN as the largest. `x ** 0` and `1 ** x` are 1 for NaN
-  too. Comparisons with NaN are false, except `!=`.
-- A sum of several numbers starts at 0.0, so that of negative zeros is 0.0; the sum of one number is that number.
-- Zeros keep their signs as in C; of two equal operands maximum and minimum give the first (-0.0 equals 0.0). sign(±0.0)
-  is 0.0. round is to even.
-- max, min, argmax, argmin of no elements raise ShapeError; sum is 0, prod 1, mean and var NaN, logsumexp -inf, all
-  True, any False.
-- logsumexp, softmax, logsigmoid, softplus, logaddexp and cross_entropy do not overflow, and take -inf: softmax([-inf,
-  0]) is [0, 1]. Where all is -inf, or something is inf, softmax is NaN.
-- var divides by the count less `correction`, at least 0: of one element NaN. argmax takes the first of equals, cummax
-  the last.
+relu, clamp, maximum, minimum, max, min, max_pool2d, cummax and all other operations that compute give NaN if an operand
+is NaN. The exceptions:
+
+| operation | result with NaN |
+|---|---|
+| argmax, argmin | the place of the first NaN |
+| sort, topk | NaN is the largest |
+| `x ** 0`, `1 ** x` | 1 |
+| `==`, `<`, `<=`, `>`, `>=` | False |
+| `!=` | True |
+
+Zeros keep their signs as in C:
+
+| operation | result with zeros |
+|---|---|
+| maximum, minimum of 0.0 and -0.0, which are equal | the first operand |
+| sum of several numbers, all -0.0 | 0.0, since it starts at 0.0 |
+| sum of one number | that number |
+| sign(0.0), sign(-0.0) | 0.0 |
+
+Reductions of no elements:
+
+| operation | result |
+|---|---|
+| max, min, argmax, argmin | ShapeError |
+| sum | 0 |
+| prod | 1 |
+| mean, var | NaN |
+| logsumexp | -inf |
+| all | True |
+| any | False |
+
+- Ties: round gives the even number. argmax takes the first of equal elements, cummax the last.
+- logsumexp, softmax, logsigmoid, softplus, logaddexp and cross_entropy do not overflow. They take -inf: softmax([-inf,
+  0]) is [0, 1]. softmax is NaN if all elements are -inf, or if one is inf.
+- var divides by the count less `correction`, or by 0 if that is negative. So var of one element is NaN.
 
 ## 4. Integers
 
-- Sums, products and shifts wrap. abs and neg of the smallest number are itself; neg of an unsigned number wraps.
-- `//` rounds down and `%` has the sign of the divisor, as in Python; `div(rounding_mode="trunc")` and `fmod` are C's. A
-  divisor of 0 gives 0 (trunc, too; fmod gives the dividend).
-- A shift by the width and more gives 0, or -1 for `>>` of a negative number. A shift by a negative number too.
-- `/` gives the default float. Powers wrap; a negative exponent gives 0, unless the base is 1 or -1; as a Python int it
-  is refused.
-- bool: `+` is or, `*` is and, `-` is refused; sums count.
+| operation | result |
+|---|---|
+| sums, products, powers, shifts to the left, neg | wrap |
+| abs and neg of the smallest number | that number |
+| `//`, `%` | round down and have the sign of the divisor, as in Python |
+| `div(rounding_mode="trunc")`, `fmod` | as in C |
+| `//`, `%`, `div` by 0 | 0 |
+| fmod by 0 | the dividend |
+| shift by the width or more, or by a negative number | 0; -1 for `>>` of a negative number |
+| `/` | the default float type |
+| power with a negative exponent | 0, unless the base is 1 or -1. A negative Python int as exponent is refused |
+
+bool: `+` is or, `*` is and, `-` is refused. Sums count.
 
 ## 5. Casts
 
-- Float to integer rounds to zero: by way of int32 for types of up to 32 bits except uint32, of int64 for uint32 and
-  int64, then wrapping. NaN and what that way cannot hold become its smallest number: so -1.0 is 255 as uint8, 3e9 is
-  -2**31 as int32, 1e10 is 0 as int8.
-- Integer to float, and float to a narrower float, round to nearest, ties to even; overflow gives infinity, or NaN in a
-  type without it (fp8e4m3, fnuz types): no type saturates. float64 is rounded once to any type.
-- To bool: whether it differs from 0 (NaN does).
+- Float to integer rounds to zero. It goes by way of int32 for types of up to 32 bits except uint32, and of int64 for
+  uint32 and int64, then wraps. NaN, and numbers outside of that type, become the smallest number of that type. So -1.0
+  is 255 as uint8, 3e9 is -2**31 as int32, and 1e10 is 0 as int8.
+- Integer to float, and float to a narrower float, round to nearest, ties to even. Overflow gives infinity, or NaN in a
+  type without it (fp8e4m3, fnuz types). No type saturates. float64 is rounded once to any type.
+- To bool: False for 0, else True, also for NaN.
 
 | | largest | smallest | infinity | -0.0 |
 |---|---|---|---|---|
@@ -144,9 +183,9 @@ rounded down.
 REDUCTIONS = """
 ## 6. Sums
 
-What adds or multiplies up the elements of one tensor widens integers to 32 bits. A product of tensors has the type that
-its operands promote to: integers wrap, and of bools it says whether any product is true. So does `einsum`, also of one
-tensor. For wider results: `dtype=`, or a cast of an operand.
+Reductions of one tensor by sums or products widen integers to 32 bits. A product of tensors has the type that its
+operands promote to. Integers wrap, and a product of bools is True if any of its terms is True. The same holds for
+`einsum`, also of one tensor. For wider results there is `dtype=`, or a cast of an operand.
 
 | of | accumulates in | sum, prod, cumsum, cumprod | matmul, dot, linear, einsum, conv2d | mean, var, std, softmax, layernorm |
 |---|---|---|---|---|

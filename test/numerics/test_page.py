@@ -112,7 +112,7 @@ def test_every_target_rounds_mulacc_once() -> None:
     for dtype in (dtypes.float32, dtypes.float64): assert target.supports(Ops.MULACC, dtype)
 
 def test_what_is_documented_of_functions_is_within_the_bounds() -> None:
-  rows = table("What they are made of")
+  rows = table("The cost of each function")
   assert {Ops[name] for name in rows} == set(ulps.FUNCTIONS)
   for name, cells in rows.items():
     for k, dtype in enumerate((dtypes.float32, dtypes.float64)):
