@@ -1,4 +1,4 @@
-"""What all tests share: random tests that are the same in every run, a cache of their own, machine code that is
+"""Setup of all tests: random tests that are the same in every run, a cache of their own, machine code that is
 checked, engines; the tensor suite.
 
 `--suite tensor` takes the files of suite.py only, `--share N` one test of N of them. `--slow N` takes one of N of the

@@ -1,4 +1,4 @@
-"""What tests of tensors share: arrays, comparison with NumPy, finite differences, and the engines that they run on.
+"""Helpers for tests of tensors: arrays, comparison with NumPy, finite differences, and the engines that they run on.
 
 Tests of what methods mean use the fixture `engine` (conftest.py), so they run on each of ENGINES: the reference
 interpreter (`uop/evaluate/`, which shares nothing with engine and codegen) and all devices. `-k AVX2` picks one; with

@@ -70,8 +70,8 @@ def drawn(test: str, by: str, share: int) -> bool:
 # ***** what ran *****
 
 class Run(NamedTuple):
-  """What a run of the suite on a chip counted. commit: of the tree that was tested. workgroups: executed by the virtual
-  GPU. skipped: how many tests for each reason.
+  """The counts of a run of the suite on a chip. commit: of the tree that was tested. workgroups: executed by the
+  virtual GPU. skipped: how many tests for each reason.
   """
   chip: str
   date: str
@@ -125,7 +125,7 @@ def table() -> str:
   return "\n".join(lines) + "\n"
 
 def commit() -> str:
-  """What git calls the tree: a short hash, with +changes where files other than RECORD differ from it.
+  """Return the name of the tree in git: a short hash, with +changes where files other than RECORD differ from it.
 
   `unknown` without git.
   """

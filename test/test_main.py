@@ -114,8 +114,7 @@ def test_the_overview_names_every_command_and_fits_a_terminal() -> None:
   ("disasm --plain --arch", r"--arch is missing, .*; write: python3 -m tinyhw disasm --arch ARCH"),
 ])
 def test_words_that_asm_and_disasm_do_not_take(words: str, says: str) -> None:
-  """What is wrong is named, the files that are not read as well as the option that is not there, and so is what to
-  write."""
+  """The error names files that are not read and options that do not exist, and gives the right form."""
   command, *rest = words.split()
   done = run(command, *rest)
   assert done.returncode == 2 and re.fullmatch(f"{command}: {says}\n", done.stderr), done.stderr

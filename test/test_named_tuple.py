@@ -42,7 +42,7 @@ class Child(Ours):
   """Of a class with fields."""
 
 def ending(run: Any) -> Any:
-  """What a call gives, or the kind of its error."""
+  """Return the result of a call, or the kind of its error."""
   try: return run()
   except (TypeError, ValueError) as error: return type(error)
 

@@ -20,12 +20,12 @@ def test_a_result_is_made_once_for_equal_arguments() -> None:
   calls = []
   @once
   def made(x: int, y: int = 0) -> list[int]:
-    """What it says."""
+    """Return both arguments."""
     calls.append((x, y))
     return [x, y]
   assert made(1) is made(1) and made(1, y=2) is made(1, y=2) and made(1) is not made(2)
   assert calls == [(1, 0), (1, 2), (2, 0)]
-  assert made.__doc__ == "What it says." and made.__name__ == "made"
+  assert made.__doc__ == "Return both arguments." and made.__name__ == "made"
 
 def test_a_call_that_raises_leaves_nothing() -> None:
   calls = []

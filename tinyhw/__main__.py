@@ -1,4 +1,4 @@
-"""The command line: `python3 -m tinyhw <command>`. Each command imports what it needs when it runs."""
+"""The command line: `python3 -m tinyhw <command>`. A command imports its modules when it runs."""
 from __future__ import annotations
 import importlib
 import inspect

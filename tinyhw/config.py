@@ -84,7 +84,7 @@ class ContextVar(Generic[Value]):
 
   @property
   def outside(self) -> Value:
-    """Its value outside of all Contexts: for what is decided once in a process."""
+    """Its value outside of all Contexts: for decisions that are made once in a process."""
     return self._base
 
   @property
@@ -269,8 +269,8 @@ NOOPT = ContextVar("NOOPT", 0, "1: kernels as they come, without optimisations")
 NV_BASES = ContextVar("NV_BASES", 1, "0: on NVIDIA's GPUs each lane has addresses of 64 bits, not 32-bit offsets from "
                       "a base, should a card fail the self-test's step `bases`")
 THREADS = ContextVar("THREADS", 0, "worker threads of the CPU device; 0: one per core that this process may use")
-ARCH = ContextVar("ARCH", "", "what the CPU device compiles for, e.g. x86_64:avx2 on a processor with AVX-512; empty: "
-                  "the best it has")
+ARCH = ContextVar("ARCH", "", "the architecture for which the CPU device compiles, e.g. x86_64:avx2 on a processor "
+                  "with AVX-512; empty: the best one")
 CC = ContextVar("CC", "", "C compiler of the CLANG device; empty: clang, gcc or cc, the first found")
 EMULATE = ContextVar("EMULATE", "", "virtual GPUs in place of this computer's, for their drivers: gfx1100, gfx1200, "
                      "gfx1201, gfx942, gfx950, "
@@ -281,8 +281,8 @@ EMULATE_SEED = ContextVar("EMULATE_SEED", 0, "the seed of all that is random in 
                           least=0)
 EMULATE_TRANSLATE = ContextVar("EMULATE_TRANSLATE", 1, "0: virtual GPUs execute all instructions in Python, none as "
                                "translated code of the host")
-EMULATE_STRICT = ContextVar("EMULATE_STRICT", 1, "0: virtual GPUs do not look for what real ones punish only now and "
-                            "then (stale caches, memory that "
+EMULATE_STRICT = ContextVar("EMULATE_STRICT", 1, "0: virtual GPUs do not look for errors that show only now and "
+                            "then on real ones (stale caches, memory that "
                             "nothing has written), and are faster; 2: also for instructions whose results nothing "
                             "reads", least=0, most=2)
 CUDA_VISIBLE_DEVICES = ContextVar("CUDA_VISIBLE_DEVICES", "all", "the GPUs that NV uses (NV:CUDA, too, by its "
@@ -292,7 +292,7 @@ CUDA_VISIBLE_DEVICES = ContextVar("CUDA_VISIBLE_DEVICES", "all", "the GPUs that 
                                   "are always all there", empty=True)
 HCQDEV_WAIT_TIMEOUT_MS = ContextVar("HCQDEV_WAIT_TIMEOUT_MS", 30000, "milliseconds that a GPU may take for one "
                                     "submission; then it is given up, and "
-                                    "what is known of the reason is told. Virtual ones (EMULATE) have 20 times as long",
+                                    "the known reasons are told. Virtual ones (EMULATE) have 20 times as long",
                                     least=1)
 NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL device compiles for, without running "
                        "anything")
@@ -321,8 +321,8 @@ CACHEDIR = ContextVar("CACHEDIR", "", "folder of kernels, search results and dow
                       "cache folder")
 CACHE_LIMIT = ContextVar("CACHE_LIMIT", "", "the most that kernels, search results and results of @diskcache take "
                          "there together, and that "
-                         "recordings take: 500M, 2G, none; empty: what `python3 -m tinyhw cache limit` has set, else "
-                         "1G (docs/guide/caches.md)",
+                         "recordings take: 500M, 2G, none; empty: the limit that `python3 -m tinyhw cache limit` "
+                         "has set, else 1G (docs/guide/caches.md)",
                          parse=parse_size)
 DISABLE_HTTP_CACHE = ContextVar("DISABLE_HTTP_CACHE", 0, "1: download again even if the file is in CACHEDIR")
 DATASETS = ContextVar("DATASETS", "", "a folder that has the files of mnist() and cifar(), instead of a download")

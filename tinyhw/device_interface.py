@@ -148,7 +148,7 @@ class Compiled:
     free.
     """
   def close(self) -> None:
-    """Stop what runs and give memory back.
+    """Stop all work and give memory back.
 
     Buffers that are still referenced stay readable. Subclasses call this too.
     """

@@ -119,7 +119,7 @@ class DTypes:
 
   @property
   def default_float(self) -> DType:
-    """What Tensor(1.5), rand and zeros have; float32 unless DEFAULT_FLOAT or an assignment says otherwise."""
+    """The type of Tensor(1.5), rand and zeros; float32 unless DEFAULT_FLOAT or an assignment says otherwise."""
     if DTypes._default_float is None: DTypes._default_float = to_dtype(getenv("DEFAULT_FLOAT", "float32").lower())
     return DTypes._default_float
 

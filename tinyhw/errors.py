@@ -1,4 +1,4 @@
-"""The errors that tinyhw raises. They say what went wrong, where, and how to fix it.
+"""The errors that tinyhw raises. Each message names the fault, its place, and the fix.
 
 Every mistake of a user raises a class of this file. A broken invariant of tinyhw itself is an `assert`, and leaves the
 engine as an InternalError. A class also derives from the fitting Python error, so `except ValueError` works. Errors
@@ -79,7 +79,7 @@ class AllocationError(TinyError, RuntimeError):
   """
 
 class DriverError(TinyError, RuntimeError):
-  """The operating system or the hardware refused; says which file or call, the reason, and what grants it."""
+  """The operating system or the hardware refused. The message has the file or call, the reason, and the remedy."""
 
 class EncodeError(TinyError, ValueError):
   """An instruction that the machine does not have: operand, immediate or combination out of range."""

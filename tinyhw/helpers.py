@@ -306,8 +306,8 @@ def mv_address(mv: memoryview) -> int:
 # **** time and counters ****
 
 class GlobalCounters:
-  """What ran since reset(): kernels, and at DEBUG >= 2 operations, bytes moved and seconds. mem_used is what is held
-  now."""
+  """Counts of the work since reset(): kernels, and at DEBUG >= 2 operations, bytes moved and seconds. mem_used: the
+  bytes that are held now."""
   global_ops: int = 0
   global_mem: int = 0
   time_sum_s: float = 0.0
@@ -317,7 +317,7 @@ class GlobalCounters:
 
   @staticmethod
   def reset() -> None:
-    """Zero what ran; what is held stays."""
+    """Zero the counts of work; mem_used stays."""
     GlobalCounters.global_ops, GlobalCounters.global_mem, GlobalCounters.time_sum_s, GlobalCounters.kernel_count = (
       0, 0, 0.0, 0)
 
@@ -346,8 +346,8 @@ def uncollected(work: Callable[..., T], *args: Any, **named: Any) -> T:
     if collects: gc.enable()
 
 def keep_objects() -> None:
-  """What lives now will live on: collections of young objects walk it no more, but those of all objects do. Where the
-  program froze objects, nothing.
+  """Treat all objects of now as old: collections of young objects no longer walk them, but those of all objects do.
+  Does nothing if the program froze objects.
 
   For a process that has just loaded a compiler: to walk its tables takes 6 ms, and frees nothing.
   """

@@ -25,18 +25,19 @@ if TYPE_CHECKING:
   from typing import Any, Protocol
 
   class Recorder(Protocol):
-    """What compiler and engine tell about their work. A thread makes one thing at a time: a schedule, or a kernel."""
+    """Reports of compiler and engine about their work. A thread makes one thing at a time: a schedule, or a kernel."""
     def begin(self, kind: str, name: str, node: Any, device: str = "") -> None:
       """This thread begins to make a "schedule" or "kernel" from a node, or several."""
     def passed(self, name: str, made: Any, because: str = "") -> None:
-      """A step of it is done; `made` is what there is now: a node, a Program, a machine Function, or what only a
-      schedule has."""
+      """A step of it is done; `made` is its result: a node, a Program, a machine Function, or an object of a
+      schedule."""
     def rewrite(self, rule: Callable[..., Any], before: Any, after: Any) -> None:
       """A rule replaced a node."""
     def became(self, before: Any, after: Any, frame: FrameType) -> None:
       """A walk, whose frame this is, made one node of another."""
     def done(self, *made: Any) -> None:
-      """What `begin` told is made: for a schedule (Canonical, Schedule), for a kernel (Program, Code, listing)."""
+      """The work that `begin` reported is done. made: for a schedule (Canonical, Schedule), for a kernel (Program,
+      Code, listing)."""
     def loaded(self, runner: Any, start_ns: int) -> None:
       """The kernel that was made last, or was found on the disk, is loaded as this Runner; that began at this time."""
     def ran(self, sink: Any, runners: list[Any]) -> None:

@@ -63,7 +63,8 @@ class Lazy(Peer):
     return run
 
 class Workload(NamedTuple):
-  """What is timed: inputs, functions by kind of library ("lazy": tinyhw and tinygrad), and how much one run does."""
+  """A timed piece of work: inputs, functions by kind of library ("lazy": tinyhw and tinygrad), and how much one run
+  does."""
   inputs: Callable[[], tuple[np.ndarray, ...]]
   functions: dict[str, Function]
   amount: float
@@ -109,7 +110,7 @@ def peer(name: str) -> Peer:
   return {"torch": Torch, "numpy": NumPy}[name]() if name in ("torch", "numpy") else Lazy(name)
 
 def prepare(library: Peer, workload: str) -> Run | None:
-  """What a library runs for a workload; None if it has no way to."""
+  """Return the function that a library runs for a workload; None if it has no way to."""
   kind = "lazy" if isinstance(library, Lazy) else library.name
   if kind not in WORKLOADS[workload].functions: return None
   return library.prepare(WORKLOADS[workload].functions[kind], *map(library.array, WORKLOADS[workload].inputs()))

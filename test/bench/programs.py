@@ -27,7 +27,7 @@ BAR = 3.0                        # times PyTorch's time
 WITHOUT_BAR = ("nanogpt", "vit")   # bound by attention and by products with weights: recorded
 
 def prepare(library: str, program: str) -> Callable[[], float]:
-  """What makes one step."""
+  """Return a function that does one step."""
   training = importlib.import_module(program + "_torch" * (library == "torch")).training
   losses = training(library != "plain")
   return lambda: next(losses)

@@ -97,7 +97,7 @@ def forget() -> None:
   for opened in list(Device._opened.values()): opened.kernels.clear()
 
 class Programs:
-  """What is interrupted. Each raises AssertionError if its numbers are wrong."""
+  """The programs that are interrupted. Each raises AssertionError if its numbers are wrong."""
   def __init__(self) -> None:
     from tinyhw import Tensor, TinyJit
     self.Tensor, self.TinyJit = Tensor, TinyJit
@@ -170,7 +170,7 @@ def at_rest() -> None:
   assert not Tensor.training, "training mode is on"
 
 def after(programs: Programs, program: Callable[[], None]) -> None:
-  """What must hold after an interrupt. State may be refused; then there is new state."""
+  """Check that work goes on after an interrupt. State may be refused; then there is new state."""
   from tinyhw.errors import UnknownValueError
   at_rest()
   forget()

@@ -115,7 +115,7 @@ def test_the_kernels_log_is_read_from_where_it_was(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("number", (signal.SIGKILL, signal.SIGTERM))
 def test_the_whole_is_killed_in_the_middle(tmp_path: Path, number: signal.Signals) -> None:
-  """What is known is in the file, and the process of the step ends, too."""
+  """The findings so far are in the file, and the process of the step ends, too."""
   out = tmp_path / "answers.json"
   with (tmp_path / "log").open("w") as log:
     whole = subprocess.Popen([sys.executable, str(ROOT / "test/silicon.py"), "--json", str(out), "--only", "version",
@@ -276,7 +276,8 @@ def test_tests_are_counted_by_name(tmp_path: Path) -> None:
             and notes.found["ended"] == "with status 1")
 
 def test_the_first_kernel_of_a_process_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-  """What is judged has an empty folder each time, so that the kernel is compiled; the other number has it on disk."""
+  """The number with a bar has an empty folder each time, so that the kernel is compiled. The other number has it on
+  disk."""
   empty, run = list[bool](), programs._run
   def seen(command: list[str], device: str, CACHEDIR: str) -> subprocess.CompletedProcess[str]:
     empty.append(not any(Path(CACHEDIR).rglob("*")))

@@ -68,7 +68,7 @@ def test_scores(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["Q8_0", "Q8_0 experts"])
 def test_scores_of_rounded_products(name):
-  """Those after a prompt, and after single tokens. They are no exact ones."""
+  """Scores after a prompt, and after single tokens. They are not exact."""
   model = MODELS[name]
   with on(DEVICES[0]): got = np.array(scores(load(model), 9, 1, 1, 2))
   want = model.logits(TEXT)[[8, 9, 10, 12]]

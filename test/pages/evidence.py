@@ -85,7 +85,7 @@ def vectors(golden: tuple[str, str]) -> tuple[int, int]:
   return good, bad
 
 def suite_on(chip: str) -> str:
-  """What a recorded run of the whole tensor suite counted. Empty where there is none, or tests failed."""
+  """Return the counts of a recorded run of the whole tensor suite. Empty where there is none, or tests failed."""
   run = suite.recorded().get(chip)
   if run is None or run.failed: return ""
   counts = f"{run.passed} tests passed, {sum(run.skipped.values())} skipped ([why](docs/hardware/emulator.md))"

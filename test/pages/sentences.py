@@ -74,7 +74,7 @@ def of_text(file: str, text: str, first: int = 1) -> Iterator[Sentence]:
     for sentence in split(_plain(block)): yield Sentence(file, first + line - 1, sentence, is_cell)
 
 def of_python(file: str, text: str) -> Iterator[Sentence]:
-  """Those of docstrings."""
+  """Yield the sentences of docstrings."""
   for node in ast.walk(ast.parse(text)):
     if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)): continue
     found = ast.get_docstring(node, clean=True)

@@ -106,7 +106,7 @@ def rows_of(document: str) -> Iterator[dict[str, str]]:
     elif set(line) - set("|- "): yield dict(zip(names, cells))
 
 def speed_table() -> str:
-  """What docs/performance.md has, shorter: README's speed table."""
+  """Return README's speed table: a part of the columns of docs/performance.md."""
   rows = [row for row in rows_of((ROOT / "docs/performance.md").read_text(encoding="utf-8")) if "bar" in row]
   lines = []
   for row in rows:

@@ -142,7 +142,7 @@ def narrow_inputs(method: Method, dtype: DType) -> tuple[Array, ...]:
   return x[inside], y[inside]
 
 def run(method: Method, dtype: DType, operands: Sequence[Array], device: str) -> Array:
-  """What a device gives, as numbers that hold it."""
+  """Return the results of a device, as numbers of a type that holds them."""
   tensors = [Tensor(x, device=device).cast(dtype).realize() for x in operands]
   result = method.ours(*tensors)
   assert result.dtype is dtype, f"{result.dtype} from {dtype}"

@@ -1,4 +1,4 @@
-"""What works on any Python that has tinyhw, asked of the one that runs this, with nothing but its standard library:
+"""Checks for any Python that has tinyhw, of the one that runs this file, with nothing but its standard library:
 `python3 any_python.py DEVICE`.
 
 test/house/test_pythons.py runs it on each Python that it finds. Every module imports, and no warning is given; a first

@@ -59,7 +59,7 @@ class Browser:
   def open(self, url: str) -> None: self._call("POST", f"{self.session}/url", {"url": url})
 
   def run(self, script: str, *arguments: Any) -> Any:
-    """What a function body of JavaScript returns."""
+    """Return the value of a function body of JavaScript."""
     return self._call("POST", f"{self.session}/execute/sync", {"script": script, "args": list(arguments)})
 
   def find(self, selector: str) -> str:
@@ -84,7 +84,7 @@ class Browser:
     return until(lambda: self.run(script, *arguments), seconds, script)
 
   def errors(self) -> list[str]:
-    """What the page has complained about on its console since the last call."""
+    """Return the errors on the page's console since the last call."""
     rows = self._call("POST", f"{self.session}/se/log", {"type": "browser"})
     return [row["message"] for row in rows if row["level"] in ("SEVERE", "WARNING")]
 
@@ -107,7 +107,7 @@ class Browser:
   def __exit__(self, *_: object) -> None: self.close()
 
 def until(condition: Callable[[], Any], seconds: float, what: str) -> Any:
-  """What the condition returns once that is true. Raises TimeoutError."""
+  """Wait until a condition is true, and return its value. Raises TimeoutError."""
   end = time.monotonic() + seconds
   while True:
     found = condition()

@@ -177,8 +177,8 @@ def allowed(family: str, n: int | None) -> float:
                       and (not s.sizes or n is None or n in s.sizes)]])
 
 def excess(family: str, n: int, arch: str, anywhere: bool = False) -> str:
-  """What of a step is above what is allowed; empty for none. anywhere: a step that is explained for some n is so for
-  all."""
+  """Return the parts of a step that are above their limit; empty for none. anywhere: a step that is explained for some
+  n is so for all."""
   less, more = works(family, n, arch)
   ratio, most = more.cost / less.cost, allowed(family, None if anywhere else n)
   return f"{ratio:.3f} (at most {most}), {less} -> {more}" if ratio > most + 0.005 else ""

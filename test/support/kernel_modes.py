@@ -54,7 +54,7 @@ def open_device() -> Any:
   return opened
 
 def launched(mode: dict[str, int]) -> list[str]:
-  """What is launched for each kernel in a mode: code, grid, values."""
+  """Return the launch of each kernel in a mode: code, grid, values."""
   with Context(**mode), mock.patch.object(search, "search", winner):
     return [repr([(p.runner.program, p.runner.grid, p.fixed) for p in realize.found_parts(DEVICE, [k.sink])[0]])
             for k in kernels()]

@@ -125,7 +125,7 @@ def _fused64(a: Array, b: Array, c: Array) -> Array:
   return np.asarray(result)
 
 def _convert(u: UOp, x: Array) -> Array:
-  """What an integer cannot hold becomes its smallest number."""
+  """Convert; numbers outside of an integer type become its smallest number."""
   target = numpy_type(u.dtype)
   if not dtypes.is_float(u.src[0].dtype) or not dtypes.is_int(u.dtype): return x.astype(target)
   assert u.dtype.scalar() is dtypes.int32

@@ -26,7 +26,7 @@ def missing(python: str) -> str:
           f"does that, with npm")
 
 def command(python: str, program: str, *arguments: str) -> list[str]:
-  """What runs a program's file, in the folder of the repository, on a Python."""
+  """Return the command that runs a program's file, in the folder of the repository, on a Python."""
   return ["node", str(Path(__file__).with_suffix(".mjs")), str(module_of(python)), str(ROOT), program, *arguments]
 
 def install() -> str:

@@ -107,7 +107,8 @@ def test_all_steps_of_a_kernel_in_all_their_modes(page: Page) -> None:
   assert seen == {"graph", "text", "diff", "rewrites"} and page.window.errors() == []
 
 def test_differences_are_those_of_the_texts(page: Page) -> None:
-  """What the page calls removed and added turns one text into the other, and keeps as many lines as can be kept."""
+  """The lines that the page calls removed and added turn one text into the other, and keep as many lines as can be
+  kept."""
   for a, b in (("", "x"), ("a\nb\nc", "a\nc"), ("a\nb\nc\nd\ne", "x\na\nc\nb\nd\nf\ne"), ("1\n2\n3", "4\n5"),
                ("same", "same"),
                ("a\na\na\nb", "a\nb\na\na"), ("x\n" * 40, "y\nx\n" * 30)):

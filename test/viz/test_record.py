@@ -348,7 +348,7 @@ def test_a_forked_child_forgets_its_parents_records() -> None:
   assert done.stdout == "0 0 1\n", done.stderr
 
 def at_a_terminal(program: str, **variables: str) -> Generator[bytes, bytes | None, None]:
-  """What a program says on a terminal, as it comes; what is sent is typed there."""
+  """Yield the output of a program on a terminal, as it comes; text that is sent is typed there."""
   import pty  # Windows has none
   pid, terminal = pty.fork()
   if pid == 0:

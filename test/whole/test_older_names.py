@@ -1,4 +1,4 @@
-"""What users of tinygrad have written for years, older names included, as they wrote it: it runs, and gives the
+"""Programs of users of tinygrad, with older names, as they were written for years: they run, and give the
 numbers."""
 from __future__ import annotations
 import platform

@@ -42,7 +42,7 @@ class Ran(NamedTuple):
   kernels: list[UOp]
 
   def difference(self, now: Ran) -> str | None:
-    """Return a message if a later call uses another number or other data, and what to do about it; else None."""
+    """Return a message if a later call uses another number or other data, with advice; else None."""
     for size, dtype, _ in now.data - self.data:
       return (f"the function makes a Tensor of {size} elements of {dtype} from data that were others in the call "
               f"before, and replays "

@@ -361,8 +361,8 @@ def _is_shared(value: Any) -> bool:
   return value is not None and random is not None and value is getattr(random, "_inst", None)
 
 class CallTracer:
-  """`with watcher:` notes, of this thread, the functions that are called, what they read, and whether they draw from
-  `random`.
+  """`with watcher:` notes, of this thread, the functions that are called, the values that they read, and whether they
+  draw from `random`.
 
   Another profile function is called, too."""
   def __init__(self, function: Any, given: Iterable[Any] = ()):

@@ -1,7 +1,7 @@
 """Sizes and choices of language models, read from a GGUF file's metadata, and the angles of rotary positions.
 
-ARCHITECTURES has the choices that the metadata do not name: how pairs are rotated, what is normalized, how experts are
-weighted. Source: the models' reports, and ggml's GGUF specification for the names of the keys.
+ARCHITECTURES has the choices that the metadata do not name: the rotation of pairs, the normalized values, the
+weights of experts. Source: the models' reports, and ggml's GGUF specification for the names of the keys.
 """
 from __future__ import annotations
 from collections.abc import Mapping

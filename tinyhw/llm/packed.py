@@ -110,7 +110,7 @@ class PackedMatrix:
     return self._elements(lambda t: t[index.flatten()]).reshape(*index.shape, self.shape[-1])
 
   def _elements(self, choose: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return the elements of chosen rows: (n, in_features). choose: takes what belongs to these rows."""
+    """Return the elements of chosen rows: (n, in_features). choose: takes the parts of these rows."""
     def by_row(t: Tensor) -> Tensor:
       axis = t.ndim - (2 if t.ndim > 4 else 1)   # that of ROWS
       return choose(t.permute(0, 1, axis, *[k for k in range(2, t.ndim) if k != axis]).flatten(0, 2))

@@ -38,7 +38,7 @@ class Blocks:
 Weight = Tensor | Blocks | PackedMatrix
 
 class ProductInput:
-  """x, (tokens, in_features), for several products, which share what they round of it."""
+  """x, (tokens, in_features), for several products, which share its rounded form."""
   def __init__(self, x: Tensor): self.x = x
 
   @cached_property

@@ -468,7 +468,7 @@ class Handle(metaclass=TensorType):
     """Return the storage that holds exactly the elements of this tensor, in order, for reading. Computes them first if
     necessary. The graph stays, for backward().
 
-    Raises JitError while TinyJit captures: replays would not repeat what Python does with the values.
+    Raises JitError while TinyJit captures: replays would not repeat Python's work on the values.
     """
     if this_thread.traced is not None: refuse_values("read", self.uop.shape)
     if this_thread.capture is not None:

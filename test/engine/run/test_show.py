@@ -1,4 +1,4 @@
-"""What DEBUG prints: numbers in columns, kernels as expressions, each level in a process with an empty environment."""
+"""Output of DEBUG: numbers in columns, kernels as expressions, each level in a process with an empty environment."""
 from __future__ import annotations
 import subprocess
 import sys

@@ -304,6 +304,6 @@ def code(kind: str = "gfx1100", **fields: Any) -> Code:
 Opener = Callable[..., tuple[AMDBox, AMDDevice]]  # opens the device of a new box: test/drivers/amd/conftest.py
 
 def arguments(registers: dict[str, int], count: int) -> list[int]:
-  """What a kernel finds at the address in its first two scalar registers."""
+  """Return a kernel's first arguments: words at the address in its first two scalar registers."""
   address = registers["COMPUTE_USER_DATA_0"] | registers["COMPUTE_USER_DATA_1"] << 32
   return list(struct.unpack(f"<{count}q", ctypes.string_at(address, 8 * count)))

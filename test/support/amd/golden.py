@@ -18,7 +18,7 @@ class Vector(NamedTuple):
   right: str
 
 def vectors(name: str, mark: str) -> Iterator[Vector]:
-  """Those of the file of an architecture with this mark."""
+  """Return the vectors with this mark in the file of an architecture."""
   arch = name
   for line in (GOLDEN / f"amd_{name}.txt").read_text(encoding="utf-8").splitlines():
     if line.startswith("#"): continue

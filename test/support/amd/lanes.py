@@ -12,7 +12,7 @@ from tinyhw.emulator.amd.python.operands import constant_argument
 from tinyhw.emulator.amd.python.shapes import OperandForm, Evaluation, InstructionShape, ResultForm
 
 class Lanes:
-  """What generated functions see of a wave: registers in three views, EXEC, SCC."""
+  """The state of a wave for generated functions: registers in three views, EXEC, SCC."""
   def __init__(self, lanes: int = 32, registers: int = 16, arch: str = "gfx1100"):
     self.lanes = lanes
     self.registers = SimpleNamespace(arch=arch)

@@ -1,4 +1,4 @@
-"""What the kernels of test/golden/amd_llvm.c are run on, and checksums of their results, in which all NaNs are one."""
+"""Inputs of the kernels of test/golden/amd_llvm.c, and checksums of their results, in which all NaNs are one."""
 from __future__ import annotations
 import random
 import struct

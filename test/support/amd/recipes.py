@@ -66,7 +66,7 @@ def operations(side: str) -> dict[str, Callable[..., Array]]:
   }
 
 def computed(name: str, x: Array, side: str) -> Array:
-  """What a recipe gives for floats."""
+  """Return the results of a recipe for floats."""
   known: dict[Any, Array] = {RECIPES[name].operands[0]: x.view("u4")}
   rows = operations(side)
   with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""What is expected of a card's numbers, most of it as a share of PyTorch's on the same card in the same run, and
+"""Bars of a card's numbers, most of them as a share of PyTorch's on the same card in the same run, and
 whether it was met."""
 from __future__ import annotations
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What the vendor's library asks the kernel's driver for, call by call: objects with their parameters, controls,
+"""The calls of the vendor's library to the kernel's driver: objects with their parameters, controls,
 unified memory, mappings. And what our own driver asks for, in the same words.
 
 To see the library's calls, the first bytes of the C library's `ioctl` are overwritten by a jump to a function here. It

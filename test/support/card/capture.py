@@ -1,4 +1,4 @@
-"""What the vendor's library tells a GPU to do: the launch (QMD), pushbuffer and constant bank that it makes for a
+"""The commands of the vendor's library to a GPU: the launch (QMD), pushbuffer and constant bank that it makes for a
 kernel of ours, beside our own.
 
 The kernel is started with a grid and an argument that occur nowhere else. Then this process's own mappings of the

@@ -48,7 +48,7 @@ class Step(NamedTuple):
   needs: str = ""
 
 class Notes:
-  """What a step finds, by name; written to a file at once, which a process that begins anew reads."""
+  """The findings of a step, by name; written to a file at once, which a process that begins anew reads."""
   def __init__(self, path: str | None = None):
     self.path, self.found = path, _told(Path(path)) if path is not None else {}
 
@@ -108,7 +108,7 @@ def ask(step: Step, command: Sequence[str], most_seconds: float,
   return Result(step, outcome, time.monotonic() - begin, found, words.strip())
 
 def _told(path: Path) -> dict[str, Any]:
-  """What a step has written down."""
+  """Return the notes of a step."""
   try: return dict(json.loads(path.read_text("utf-8")))
   except (OSError, ValueError): return {}
 
@@ -149,8 +149,8 @@ def _ending(status: int) -> str:
   except ValueError: return f"signal {-status}"
 
 class KernelLog:
-  """What the kernel's driver tells, which is the only place where it says why it refuses a call. words: of the lines
-  that are wanted."""
+  """The messages of the kernel's driver: the log is the only place where it says why it refuses a call. words: of the
+  lines that are wanted."""
   def __init__(self, words: Sequence[str]):
     self.words, self.last = words, ""
     self.why = ""      # it is not read
@@ -197,8 +197,8 @@ def ask_all(steps: Sequence[Step], command: Sequence[str], seconds: float, tell:
 # **** the report ****
 
 def show(value: Any, indent: int = 4) -> str:
-  """What was found, for people: short values in a line, others below each other; of long lists the beginning, since
-  the file has all."""
+  """Return findings as text for people: short values in a line, others below each other. Of long lists it has the
+  beginning, since the file has all."""
   pad = " " * indent
   if isinstance(value, dict): return "".join(f"\n{pad}{key}: {show(item, indent + 2)}" for key, item in value.items())
   if isinstance(value, (list, tuple)) and len(value) > MOST_SHOWN:

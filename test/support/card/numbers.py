@@ -99,7 +99,7 @@ class Ours:
     return [unit for unit, shared in SHARED_OPERANDS.items()
             if any(matrix.shared_operands == shared for matrix in capabilities(self.device.arch).matrix)]
   def with_unit(self, unit: str, work: Callable[[], float]) -> float:
-    """What some work gives whose product is compiled for that unit.
+    """Return the result of some work whose product is compiled for that unit.
 
     Raises AssertionError where its code has other instructions.
     """
@@ -139,7 +139,7 @@ class Torch(Ours):
   def copied(self, x: Any) -> Any: return x.clone()
 
 def told(notes: Notes, name: str, work: Callable[[], Any]) -> None:
-  """What some work gives, unless that is known.
+  """Note the result of some work, unless it is known.
 
   An error is told in its place, and the process begins anew: a GPU that met one may be lost to it.
   """
@@ -150,7 +150,7 @@ def told(notes: Notes, name: str, work: Callable[[], Any]) -> None:
     if notes.path is not None: start_anew()
 
 def failed(notes: Notes) -> list[str]:
-  """What ended with an error."""
+  """Return the work that ended with an error."""
   return [name for name, value in notes.found.items() if str(value).startswith(FAILED)]
 
 def measure(notes: Notes, device: str) -> None:

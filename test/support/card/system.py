@@ -1,4 +1,4 @@
-"""What the kernel's driver of a computer with NVIDIA GPUs says: nodes, versions, classes, which calls it answers.
+"""Facts from the kernel's driver of a computer with NVIDIA GPUs: nodes, versions, classes, which calls it answers.
 
 Looks only.
 """
@@ -78,7 +78,7 @@ def our_device() -> NVDevice:
   return device
 
 def attempt(function: Any, *arguments: Any) -> Any:
-  """What a call gives, or the words of its refusal."""
+  """Return the result of a call, or the words of its refusal."""
   try: return function(*arguments)
   except TinyError as error: return f"refused: {error.message}"
 
@@ -127,7 +127,7 @@ def files_and_nodes(notes: Notes) -> None:
                                        timeout=20).stdout[:6000])
 
 def examined(notes: Notes) -> None:
-  """What `doctor --device NV` says."""
+  """Return the findings of `doctor --device NV`."""
   bad = []
   for found in doctor.diagnose(0):
     notes(found.name, f"{found.state}: {found.words}{f' [{found.fix}]' if found.fix else ''}")

@@ -95,8 +95,8 @@ def single(op: str, inputs: Mapping[str, Any], outputs: int = 1, opset: int = 22
 
 def run(op: str, *inputs: Any, outputs: int = 1, opset: int = 22, domain: str = "", known: Sequence[int] = (),
         **attributes: Any) -> Any:
-  """What OnnxRunner computes for a model of one node: an array, or a list of them. known: which inputs are constants
-  of the model."""
+  """Return the results of OnnxRunner for a model of one node: an array, or a list of them. known: which inputs are
+  constants of the model."""
   named = {f"x{i}": None if x is None else np.asarray(x) for i, x in enumerate(inputs)}
   runner = OnnxRunner(single(op, named, outputs, opset, domain, [f"x{i}" for i in known], **attributes))
   given = {k: Tensor(np.ascontiguousarray(v).reshape(v.shape)) for k, v in named.items() if v is not None

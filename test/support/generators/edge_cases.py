@@ -1,4 +1,4 @@
-"""What the tables of test/whole/edges are made of, and how a result is compared with what they expect.
+"""The cases of the tables of test/whole/edges, and how a result is compared with the expected one.
 
 A table is `EDGES: dict[str, list[Case]]`: by method, cases (code, expected). The code is one expression, after
 statements if need be ("x = Tensor([1, 2]); x[0] = 5; x"). It knows Tensor, dtypes, nn, Variable, math, inf and nan.
@@ -114,7 +114,7 @@ def kind(dtype: DType) -> type:
   return int if dtypes.is_int(dtype) else float
 
 def kind_of(values: list[Any]) -> type:
-  """What numbers are together; a float among integers makes floats of them."""
+  """Return the common kind of numbers; a float among integers makes floats of them."""
   return next((k for k in (float, bool) if any(isinstance(x, k) for x in values)), int)
 
 def shape_of(values: Any) -> tuple[int, ...]:

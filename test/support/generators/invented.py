@@ -296,7 +296,8 @@ LANES_MEANINGS: dict[str, Meaning] = {
 
 def run(function: Function, arguments: list[int], memory: dict[int, int], seed: int = 0,
         fuel: int = 20000) -> list[Any]:
-  """What a function does: its stores, calls and return value in order. Works on virtual, mixed and physical code."""
+  """Return the effects of a function: its stores, calls and return value in order. Works on virtual, mixed and physical
+  code."""
   m, env = Machine(memory, random.Random(seed)), {}
 
   def get(r: Reg) -> int: return env[r.id] if r.index is None else m.get(r)

@@ -108,7 +108,7 @@ def _arrays(found: list[Tensor]) -> list[Any]: return [t.numpy() for t in found]
 
 @dataclass
 class Outcome:
-  """What became of a program: "same", "refused" or "wrong", "internal"; and why."""
+  """The outcome of a program: "same", "refused" or "wrong", "internal"; and why."""
   kind: str
   why: str = ""
   message: str = ""

@@ -17,7 +17,7 @@ from tinyhw.errors import IndexRangeError
 LARGEST = 1e5     # bound on values that stay exact
 
 class Value(NamedTuple):
-  """What is known of a value: its shape (for the first values of the Variables), a bound on its elements, whether it
+  """The known facts of a value: its shape (for the first values of the Variables), a bound on its elements, whether it
   is exact, and its kind."""
   shape: tuple[int, ...]
   bound: float

@@ -20,9 +20,9 @@ class Value:
   def shape(self) -> tuple[int, ...]: return tuple(self.array.shape)
 
 def take(move: Callable[..., Any], *values: Value) -> Value:
-  """What `move` makes of arrays, element by element.
+  """Return the arrays that `move` makes, element by element.
 
-  It gets arrays of positions; -1 in what it gives stands for a zero.
+  It gets arrays of positions; -1 in its result stands for a zero.
   """
   starts = np.cumsum([0, *[v.array.size for v in values]])
   at = move(*[np.arange(start, start + v.array.size).reshape(v.shape) for start, v in zip(starts, values)])

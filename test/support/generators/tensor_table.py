@@ -1,4 +1,5 @@
-"""What methods of Tensor mean in NumPy, as a table: one row is a method, arguments, and the operands that it takes.
+"""The meaning of methods of Tensor in NumPy, as a table: one row is a method, arguments, and the operands that it
+takes.
 
 test_methods.py runs every row on awkward operands (no elements, no axes, infinities, NaN); random programs
 (generators/tensor_methods.py) draw rows as well.

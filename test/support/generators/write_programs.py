@@ -35,7 +35,7 @@ class Program:
     return "\n".join([f"# program {self.seed}", *(f"{line}{'   # refused' if no else ''}" for line, no in self.lines)])
 
 def names_of_torch() -> dict[str, Any]:
-  """What the text names, for PyTorch."""
+  """Return the names in the text, for PyTorch."""
   def assign(x: Any, y: Any) -> None: x.copy_(torch.as_tensor(y))
   return {"data": lambda values: torch.tensor(values), "leaf": lambda values: torch.tensor(values, requires_grad=True),
           "assign": assign,
@@ -44,7 +44,7 @@ def names_of_torch() -> dict[str, Any]:
           "ones": lambda shape: torch.ones(shape)}
 
 def names_of_tinyhw() -> dict[str, Any]:
-  """What the text names, for tinyhw."""
+  """Return the names in the text, for tinyhw."""
   return {"data": lambda values: Tensor(values), "leaf": lambda values: Tensor(values, requires_grad=True),
           "assign": lambda x, y: x.assign(y),
           "bits": lambda x, dtype: x.bitcast(dtype), "fresh": lambda x: x.clone().realize(), "value": lambda x: x * 2,

@@ -1,4 +1,4 @@
-"""What a GPU's device must do, as functions over a device, with the kernels of the self-test.
+"""The duties of a GPU's device, as functions over a device, with the kernels of the self-test.
 
 For virtual GPUs and for real ones.
 """

@@ -26,8 +26,8 @@ KINDS = ("gfx1100", "gfx1200", "gfx942", "gfx950", "sm_80", "sm_89", "sm_90")
 FEW = ("gfx1100", "gfx942", "sm_90")
 
 class Seen:
-  """What a device was told. waits: how often it waited for all kernels before: once in a submission, and once for each
-  barrier."""
+  """The calls that a device got. waits: how often it waited for all kernels before: once in a submission, and once for
+  each barrier."""
   def code(self, **fields: Any) -> Code:
     """A kernel that does nothing, of a buffer and a variable."""
     raise NotImplementedError
@@ -36,7 +36,7 @@ class Seen:
     raise NotImplementedError
   def waits(self) -> int: raise NotImplementedError
   def forget(self) -> None:
-    """What was seen so far."""
+    """Forget the calls so far."""
     raise NotImplementedError
 
 class SeenAMD(Seen):

@@ -19,7 +19,7 @@ def code(arch: str = "sm_90", arguments: tuple[str, ...] = ("buffer", "int64"), 
   return Code(**made)
 
 class Note:
-  """What ran: stands in for blocks.
+  """A record of executed code, in place of blocks.
 
   Each block reads the first instruction, and stores 4 bytes to its first argument when that is a buffer.
   """

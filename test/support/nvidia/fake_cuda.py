@@ -152,7 +152,7 @@ def _methods() -> dict[str, Callable[..., Any]]:
 METHODS = _methods()
 
 class Loaded:
-  """What ctypes.CDLL would give."""
+  """In place of an object of ctypes.CDLL."""
   def __init__(self, fake: FakeCuda, without: str = ""):
     for name in METHODS:
       if name != without: setattr(self, name, Function(fake, name))

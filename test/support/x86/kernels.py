@@ -132,7 +132,7 @@ KERNELS: dict[str, Callable[[Make], Any]] = {
 }
 
 def results(name: str, device: str) -> list[Any]:
-  """What a kernel gives on a device, as arrays."""
+  """Return the results of a kernel on a device, as arrays."""
   made = KERNELS[name](lambda a: Tensor(a, device=device))
   tensors = made if isinstance(made, tuple) else (made,)
   return [t.numpy() for t in tensors]

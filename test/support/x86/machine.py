@@ -114,7 +114,7 @@ class Machine:
 # ***** general registers *****
 
 def reader(inst: MInst, n: int, end: int) -> Callable[[Machine], int]:
-  """What shown operand n is, as an unsigned integer."""
+  """Return a function that reads shown operand n as an unsigned integer."""
   at, kind = inst.row.isa.syntax[n]
   if kind.category in ("register", "fixed"):
     index, ones = inst.operands[at].index, (1 << inst.operands[at].cls.bits) - 1

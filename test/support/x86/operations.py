@@ -69,7 +69,7 @@ def convert(op: Ops, source: DType, target: DType, lanes: int, arch: str) -> Non
                   [bytes(count * target.itemsize), *memory([(source, value)], count)])
 
 def decoded(x: bool | int | float, dtype: DType) -> float:
-  """What a number is when it has been stored: infinity and NaN may come from finite numbers."""
+  """Return a number as it is after a store: infinity and NaN may come from finite numbers."""
   return float(elements(to_bytes(x, dtype), dtype)[0])
 
 def conversion(op: Ops, source: DType, target: DType, lanes: int, count: int) -> Program:

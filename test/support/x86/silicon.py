@@ -95,7 +95,7 @@ def vector(kind: str, rng: random.Random) -> bytes:
                   for _ in range(512 // bits))
 
 def kind_of(name: str, rng: random.Random) -> str:
-  """What the lanes of the operands should be, most of the time."""
+  """Return the usual kind of the lanes of the operands."""
   if "ph2" in name: return "e"
   found = re.search(r"(?:^v\w*?)([ps])([sd])(2|$)", name)
   if found and rng.random() < 0.9: return "f" if found[2] == "s" else "d"
@@ -220,7 +220,7 @@ class Silicon:
       f"mov rsp, qword ptr [rsp + {SAVED}]", *[f"pop {r}" for r in reversed(saved)], "vzeroupper", "ret")))
 
   def visible(self, state: State) -> State:
-    """What this processor has of a state."""
+    """Return the part of a state that this processor has."""
     if self.wide: return state
     return replace(state, masks=(0,) * 8,
                    vectors=tuple(v[:32] + bytes(32) if n < 16 else bytes(64) for n, v in enumerate(state.vectors)))
@@ -276,7 +276,7 @@ def same_memory(got: bytes, wanted: bytes, fmt: str) -> bool:
   return False
 
 def differences(case: Case, got: State, wanted: State) -> list[str]:
-  """What this processor and the machine in Python do not agree about."""
+  """Return the differences between this processor and the machine in Python."""
   fmt, name = lanes_of_floats(case.inst.row.name), case.inst.row.name
   found = [f"{regs.NAMES64[n]}: {a:#x}, not {b:#x}" for n, (a, b) in enumerate(zip(got.general, wanted.general))
            if a != b]

@@ -129,8 +129,8 @@ class Interchange(Loss):
 
     Values that are still expressions of this memory are computed again when they are next wanted. This includes
     expressions through other tensors over that memory or a part of it. Tensors in storage of their own keep their
-    values, so realize() what is to stay. Replays of a TinyJit read the memory in each call, even without this. Raises
-    ArgumentError for a tensor without storage.
+    values, so realize() values that are to stay. Replays of a TinyJit read the memory in each call, even without this.
+    Raises ArgumentError for a tensor without storage.
 
     >>> import numpy
     >>> x = numpy.zeros(2)

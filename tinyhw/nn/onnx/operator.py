@@ -1,7 +1,7 @@
-"""Operators: functions by domain and version. The signature of a function says what a node must have.
+"""Operators: functions by domain and version. The signature of a function has the form of its node.
 
 The positional parameters of a function are the node's inputs, its keyword parameters the node's attributes. The
-annotation says what is passed:
+annotation has the kind of the argument:
 
 - Tensor: an input as a Tensor, or an attribute that is a tensor.
 - Ints, Int, Floats, Float, Scalar: Python numbers, from an input whose values have to be known to build the graph

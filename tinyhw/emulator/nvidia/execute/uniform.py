@@ -1,4 +1,4 @@
-"""Moves from the lanes to the uniform datapath, which has one value for a warp, in UR and UP. What computes there has
+"""Moves from the lanes to the uniform datapath, which has one value for a warp, in UR and UP. Arithmetic there has
 the semantics of the lanes' instructions (semantics/integer.py).
 
 A value from the lanes must be the same in all that run. If it is not, no source says which lane R2UR takes.

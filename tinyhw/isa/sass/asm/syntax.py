@@ -75,7 +75,7 @@ def show_guard(values: dict[str, Any]) -> str:
 def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
   """Return the instruction and control word of a line at an address.
 
-  Raises ParseError or EncodeError, which tells what is wrong and what is expected.
+  Raises ParseError or EncodeError, which has the fault and the expected form.
   """
   control, text = parse_prefix(ascii_only(text.strip()))
   guard, inverted = None, 0

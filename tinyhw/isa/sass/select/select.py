@@ -76,7 +76,7 @@ class Selector(AsyncCopies):
     units = 2 if u.dtype.itemsize == 8 else 1
     return self.op(regs.R[units], f"argument_b{32 * units}", self.slots[u])
 
-  def parameter(self, u: UOp) -> None: """PARAM: `begin` loads what accesses have asked for."""
+  def parameter(self, u: UOp) -> None: """PARAM: `begin` loads the addresses that accesses need."""
 
   def exchange(self, u: UOp) -> Reg:
     """Select SHFL, of words and pairs of them. A predicate is exchanged as a number."""

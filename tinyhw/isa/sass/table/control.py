@@ -1,5 +1,5 @@
-"""The control word: the upper bits of each instruction. They tell when it may issue and what later instructions wait
-for.
+"""The control word: the upper bits of each instruction. They say when it may issue, and for which results later
+instructions wait.
 
 The text is a prefix of the instruction. `[B0-2---:R3:W-:Y:S04]` waits until scoreboards 0 and 2 are free. It takes
 scoreboard 3 until its sources have been read, and none for its result. The next instruction of the warp issues 4 cycles

@@ -23,8 +23,8 @@ NOTHING = {regs.VECTOR: regs.ZERO, regs.UNIFORM: regs.ZERO, regs.PREDICATE: regs
 class Uses(NamedTuple):
   """The uses of an instruction.
 
-  reads: (unit, whether it decides what is executed). board: the result needs a scoreboard. late: sources are read later
-  than at issue.
+  reads: (unit, whether it is needed as early as a guard). board: the result needs a scoreboard. late: sources are read
+  later than at issue.
   product: it is an asynchronous product of a warpgroup, which owns its vector registers until a wait for its group.
   view: MAKES if it makes writes to shared memory visible to the asynchronous proxy, which a scoreboard tells. WANTS if
   it needs that to be done. Else "".
@@ -53,14 +53,14 @@ def units_from(cls: RegClass, index: int | None) -> tuple[Unit, ...]:
 
 @once
 def reads_from(cls: RegClass, index: int | None, guard: bool) -> tuple[tuple[Unit, bool], ...]:
-  """Return the same, each with whether it decides what is executed."""
+  """Return the same, each with whether it is needed as early as a guard."""
   return tuple((unit, guard) for unit in units_from(cls, index))
 
 class Roles(NamedTuple):
   """The operands of a row that may be registers.
 
-  reads: positions of those that are read, each with whether it decides what is executed. writes: positions of those
-  that are written. uses: of an instruction without registers.
+  reads: positions of those that are read, each with whether it is needed as early as a guard. writes: positions of
+  those that are written. uses: of an instruction without registers.
   """
   reads: tuple[tuple[int, bool], ...]
   writes: tuple[int, ...]
