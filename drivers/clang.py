@@ -35,7 +35,7 @@ SHOWN_LINES = 12  # of the compiler's messages
 RUN_BYTES = 1 << 15  # source of this length takes longer to compile than another compiler takes to start
 
 def find_compiler() -> tuple[str, ...]:
-  """Return the command of the C compiler: CC, or the first on PATH. Raises DeviceError, which tells what to install."""
+  """Return the command of the C compiler: CC, or the first on PATH. Raises DeviceError, with advice."""
   if CC.value:
     command = shlex.split(CC.value)
     if shutil.which(command[0]) is None:

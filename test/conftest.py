@@ -47,8 +47,8 @@ MOST_BYTES = 1 << 29   # that a process grows by, from the last collection to th
 
 @pytest.fixture(scope="module", autouse=True)
 def no_virtual_memory_left() -> Iterator[None]:
-  """What virtual computers of a file's tests hold is given back: as garbage they are few objects, that Python does not
-  hurry to collect."""
+  """Give back the memory of virtual computers of a file's tests. As garbage they are few objects, which Python
+  collects late."""
   global collected
   yield
   if not STATM.exists() or resident() < collected + MOST_BYTES: return

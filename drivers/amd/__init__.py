@@ -26,7 +26,7 @@ from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> AMDDevice:
-  """Open GPU number `ordinal` of the topology. Raises DeviceError or DriverError, which tell what to do."""
+  """Open GPU number `ordinal` of the topology. Raises DeviceError or DriverError, which have advice."""
   if sys.platform != "linux":
     raise DeviceError("AMD GPUs are driven through the Linux kernel; use another device on this system")
   box = machine()

@@ -2,8 +2,8 @@
 memory.
 
 KFD knows one address space per process and GPU. It belongs to the first render node that the process passes, as long as
-the process lives. So there is one `Kfd` for a computer. It keeps what it has opened, and devices that are closed and
-opened again find it. Source: Linux, kfd_chardev.c.
+the process lives. So there is one `Kfd` for a computer. It keeps its files open, and devices that are closed
+and opened again find it. Source: Linux, kfd_chardev.c.
 """
 from __future__ import annotations
 import contextlib

@@ -45,7 +45,7 @@ def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
   """Open GPU number `ordinal` of the kernel driver's. If its calls are denied to programs, open it through the vendor's
   library.
 
-  Raises DeviceError or DriverError, which tell what to do.
+  Raises DeviceError or DriverError, which have advice.
   """
   if sys.platform != "linux":
     raise DeviceError("NVIDIA GPUs are driven through the Linux kernel; use another device on this system")

@@ -351,7 +351,7 @@ class CudaDevice(Compiled):
 _library: list[Library] = []
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> CudaDevice:
-  """Open GPU number `ordinal` of the library's as NV:CUDA. Raises DeviceError or DriverError, which tell what to do."""
+  """Open GPU number `ordinal` of the library's as NV:CUDA. Raises DeviceError or DriverError, which have advice."""
   return open_as("NV:CUDA", ordinal)
 
 def open_as(kind: str, ordinal: int, instead: str = "") -> CudaDevice:

@@ -59,7 +59,7 @@ def main() -> None:
   if args.threads:
     os.environ.update(dict.fromkeys(("THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(args.threads)))
   start = time.perf_counter()
-  print("| what | bar | tinyhw | peer | ratio | verdict | cold, two steps | without TinyJit "
+  print("| case | bar | tinyhw | peer | ratio | verdict | cold, two steps | without TinyJit "
         "|\n|---|---|---|---|---|---|---|---|")
   for program in args.programs: print(row(program, args.seconds), flush=True)
   print(f"\n{time.perf_counter() - start:.0f} s, load {os.getloadavg()[0]:.1f}")

@@ -208,7 +208,7 @@ def bytes_of(w): return sum(t.nbytes() for t in (*w.planes, w.scale, w.factors, 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_product_is_one_kernel_of_dots(name):
-  """What it needs of the rounded vector is there. It reads the planes as words, and has a lane for each row."""
+  """The rounded vector is computed before. The product reads the planes as words, and has a lane for each row."""
   with on(HOME):
     w, values = packed(name, 64, 512)
     given = Rounded(Tensor(vectors(1, 512)))

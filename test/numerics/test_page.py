@@ -1,5 +1,5 @@
-"""docs/numerics.md: that it says what is measured now, that what it says keeps the bars, and that devices agree to the
-bit where it says so."""
+"""docs/numerics.md: its numbers are those that are measured now and keep the bars, and devices agree to the bit where
+it says so."""
 from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The sentences of docs and docstrings, counted: words of each, and words that stand where they should not.
+"""The sentences of docs and docstrings, counted: words of each, and long ones.
 test_sentences.py holds the bars.
 
   python3 test/pages/sentences.py                 # means by file, longest first

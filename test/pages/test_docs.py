@@ -1,5 +1,5 @@
-"""README.md and docs/: what they show runs, what they print is what is printed, what they name exists, and what is
-generated is up to date.
+"""README.md and docs/: their examples run and print the shown output, named files exist, and generated parts are up to
+date.
 
 The ```python blocks of a document run in order, in one namespace and one process. A ```text block that follows one is
 what it prints. After a change of the compiler, `python3 test/pages/test_docs.py` writes outputs and generated parts
@@ -112,8 +112,8 @@ def speed_table() -> str:
   for row in rows:
     values = [row["tinyhw"], row.get("ratio") or "—", row["verdict"]]
     if row["tinyhw"] == "—": values = ["not measured yet", "—", "—"]
-    lines.append(f"| {row['what']} | {row['bar']} | {' | '.join(values)} |\n")
-  return "| what | bar | tinyhw | ratio | verdict |\n|---|---|---|---|---|\n" + "".join(lines)
+    lines.append(f"| {row['case']} | {row['bar']} | {' | '.join(values)} |\n")
+  return "| case | bar | tinyhw | ratio | verdict |\n|---|---|---|---|---|\n" + "".join(lines)
 
 def with_tables(path: Path) -> str:
   """A document with its generated parts up to date."""

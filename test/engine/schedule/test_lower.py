@@ -155,7 +155,7 @@ def test_the_storage_of_a_version() -> None:
   assert storage_of(buffer) is buffer and storage_of(UOp(Ops.AFTER, F32, (once,), 1)) is buffer
 
 def test_a_chain_of_gathers_costs_no_more_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
-  """What an index is made of is put together once, not again for each index that stands above it."""
+  """The parts of an index are combined once, not again for each index that contains it."""
   def visited(n: int) -> int:
     x = Tensor([1.0, 2.0]).realize()
     for _ in range(n): x = x[Tensor([1, 0])]

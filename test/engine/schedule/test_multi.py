@@ -359,7 +359,7 @@ def test_replays_take_this_calls_inputs_on_all_devices():
     assert a.tolist() == [[i * 2 + 8.0] * 4] * 4 and b.tolist() == [i * 4 + 1.0] * 4
 
 def test_replays_copy_this_calls_inputs():
-  """What goes to another device without a kernel in between, to there and back."""
+  """Inputs that go to another device without a kernel in between, there and back."""
   @TinyJit
   def f(x: Tensor) -> tuple[Tensor, Tensor]: return x.to(OTHER).realize(), (x.shard(TWO, 0) + 1).to(HOME).realize()
   results = [f(Tensor([i, i + 1.0])) for i in range(5)]
