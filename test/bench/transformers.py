@@ -93,10 +93,10 @@ def ours(workload: str) -> turns.Run | None:
     starts = itertools.cycle(range(PROMPT, PROMPT + 64)) if tokens == 1 else itertools.cycle((0, 1))
     return lambda: jitted(x, place.bind(next(starts))).item()
   if workload in ATTENTION:
-    q, k, v = (Tensor.randn(1, 12, 2048, 64, requires_grad=True).realize() for _ in range(3))
+    q, k, v, g = (Tensor.randn(1, 12, 2048, 64, requires_grad=True).realize() for _ in range(4))
     def attend() -> Any:
       y = q.scaled_dot_product_attention(k, v, is_causal=True)
-      return y.realize() if workload == "attention" else Tensor.realize(*y.sum().gradient(q, k, v))
+      return y.realize() if workload == "attention" else Tensor.realize(*y.gradient(q, k, v, gradient=g))
     attended = TinyJit(attend)
     return lambda: attended().numpy()[0, 0, 0]
   steps = int(workload.split()[1])
@@ -156,9 +156,10 @@ def theirs(workload: str) -> turns.Run | None:
     return run
   if workload in ATTENTION:
     q, k, v = (torch.randn(1, 12, 2048, 64, requires_grad=workload != "attention") for _ in range(3))
+    g = torch.randn(1, 12, 2048, 64)
     def attend() -> Any:
       y = f.scaled_dot_product_attention(q, k, v, is_causal=True)
-      return y if workload == "attention" else torch.autograd.grad(y.sum(), (q, k, v))
+      return y if workload == "attention" else torch.autograd.grad(y, (q, k, v), g)
     return attend
   steps = int(workload.split()[1])
   x, model = torch.randn(steps, 64, 256), torch.nn.LSTM(256, 256, bias=False)

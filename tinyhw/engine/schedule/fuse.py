@@ -39,6 +39,9 @@ RECOMPUTE_LIMIT = 4              # evaluations per element above which an elemen
 # Number of indices above which an elementwise node gets a buffer, whatever it costs to compute.
 INDICES_LIMIT = 8
 ROW_BYTES_LIMIT = 512 * 1024     # a row that is reduced and then read again should still be in the cache
+# Terms of a reduction from which it has a kernel of its own if its consumer reads none of its operands again.
+REREAD_WORK = 1 << 18
+MOST_SEARCHED = 64               # nodes that are searched for such an operand
 MIN_ROWS = 8                     # fewer outer iterations than this cannot feed the workers
 # A reduction that uses each element more often (a matmul) has a tile of its own.
 REUSE_LIMIT = 4
@@ -293,10 +296,22 @@ class Fusion:
     rows, row = prod_sizes(ranges), max(r.src[0].size // max(r.size, 1) for r in self.epilogue[u])
     small = rows * row + kernel.size <= SMALL_WORK
     if not small and (rows < MIN_ROWS or row * u.dtype.itemsize > ROW_BYTES_LIMIT): return False
+    if rows * row >= REREAD_WORK and not any(self._reads_again(r, kernel) for r in self.epilogue[u]): return False
     others = self.rows.setdefault(kernel, [])
     if not all(ranges <= o or o <= ranges for o in others): return False   # both cannot be outer loops
     others.append(ranges)
     return True
+
+  def _reads_again(self, r: UOp, kernel: UOp) -> bool:
+    """Does a kernel need elements that the reduction r reads, besides r itself? A row is then in the cache."""
+    seen, stack = {r.src[0]}, [r.src[0]]
+    while stack:
+      u = stack.pop()
+      if any(k is kernel for k, _ in self.at.get(u, ())) or len(seen) > MOST_SEARCHED: return True
+      if u.op not in GroupOp.Elementwise and u.op not in GroupOp.Movement: continue
+      stack += [s for s in operands(u) if s not in seen and s not in self.constant]
+      seen.update(operands(u))
+    return False
 
 def extents(nodes: list[UOp]) -> dict[UOp, int]:
   """Return for each node the size of its largest operand, direct or indirect, without repetition by EXPAND."""

@@ -61,7 +61,7 @@ def _quotient(stride: sint, n: sint, rest: tuple[sint, ...]) -> sint:
 
 def _is_one(n: sint) -> bool: return isinstance(n, int) and n == 1
 
-def _blocks(a: tuple[sint, ...], b: tuple[sint, ...]) -> list[tuple[int, int, int, int]]:
+def blocks(a: tuple[sint, ...], b: tuple[sint, ...]) -> list[tuple[int, int, int, int]]:
   """Return the finest split of two shapes with one size into blocks (from, to in a; from, to in b) of equal products.
 
   Sizes of 1 belong to any block.
@@ -103,7 +103,7 @@ def reshape_index(index: tuple[UOp, ...], shape: tuple[sint, ...], source: tuple
   inner, outer = tuple(index[k] for k in places), tuple(shape[k] for k in places)
   target = tuple(source[k] for k in sources)
   out = [ZERO] * len(source)
-  for i0, i1, j0, j1 in _blocks(outer, target):
+  for i0, i1, j0, j1 in blocks(outer, target):
     if i1 - i0 == 1 and j1 - j0 == 1: found: tuple[UOp, ...] = (inner[i0],)
     else: found = unflatten(flatten(inner[i0:i1], outer[i0:i1]), target[j0:j1])
     for k, i in zip(sources[j0:j1], found): out[k] = i

@@ -4,6 +4,7 @@ The passes, in order:
 - canonicalize: buffers become numbers, bound variables become variables, realized nodes become their buffers. Equal
   work is then one object. A BITCAST to another size becomes shifts, by regroup.py.
 - distribute: tensors on several devices become the part of each device (multi.py).
+- broadcast: computes a reduction once for axes along which its operand is the same (broadcast.py).
 - split: cuts large reductions into partial results and their sum (split.py).
 - fuse: selects the nodes that get a buffer (fuse.py).
 - lower: builds each kernel's expression over ranges (lower.py).
@@ -25,6 +26,7 @@ from tinyhw.device import on_disk
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.buffers import multi
 from tinyhw.engine.memory.disk import piece_node, resolve, truth
+from tinyhw.engine.schedule.broadcast import reduce_once
 from tinyhw.engine.schedule.fuse import fused
 from tinyhw.engine.schedule.group import group_kernels
 from tinyhw.engine.schedule.lower import Kernel, Lowering, storage_of
@@ -241,7 +243,9 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   given = [r for r in asked if r.op not in IN_MEMORY]
   came: dict[UOp, UOp] = {}
   local = dict(zip(given, distribute(given, came)))
-  roots = [strip(r) for r in split_reductions([_computed(x.node) for x in local.values()], came)]
+  once = reduce_once([_computed(x.node) for x in local.values()], came)
+  passed("broadcast", once)
+  roots = [strip(r) for r in split_reductions(once, came)]
   passed("split", roots)
   fusion = fused(roots)
   passed("fuse", fusion)
