@@ -6,8 +6,9 @@ import pytest
 
 from test.codegen.kernels import ALL_TARGETS, AVX2, axis, check
 from tinyhw.codegen.lower.strided import (
-  MOST_STRIDE, adjacent, blocks_of, interleaved, joined, picked, shuffle, transposed, LaneDistance)
+  adjacent, blocks_of, interleaved, joined, picked, shuffle, transposed, LaneDistance)
 from tinyhw.codegen.lower.vectorize import vectorize
+from tinyhw.codegen.transform.tiling import MOST_STRIDE
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.uop.enums import Ops

@@ -35,6 +35,7 @@ AVX512 = AVX2 | set(LEVELS["x86_64:avx512"])
 
 def test_levels() -> None:
   assert invented(AVX512).arch == "x86_64:avx512"
+  assert invented(AVX512 | {"avx512vnni"}).arch == "x86_64:avx512vnni"
   assert invented(AVX2).arch == "x86_64:avx2"
   assert invented(AVX2 - {"f16c"}).arch is None
   assert invented({"sse4_2"}).missing("x86_64:avx2")[0] == "avx2"
@@ -58,7 +59,8 @@ def test_choice_of_the_arch() -> None:
   assert cpu.choose_arch(invented(AVX512), "x86_64:avx2") == "x86_64:avx2"
   with pytest.raises(DeviceError, match="ARCH=x86_64:avx512 needs avx512f, .*; unset ARCH"):
     cpu.choose_arch(invented(AVX2), "x86_64:avx512")
-  with pytest.raises(DeviceError, match="ARCH=z80 is not known; use one of x86_64:avx512, x86_64:avx2"):
+  with pytest.raises(DeviceError, match="ARCH=z80 is not known; use one of "
+                                         "x86_64:avx512vnni, x86_64:avx512, x86_64:avx2"):
     cpu.choose_arch(invented(AVX2), "z80")
   with pytest.raises(DeviceError, match="lacks avx2.*use DEV=CLANG with a C compiler, or DEV=PYTHON"):
     cpu.choose_arch(invented({"avx"}), "")

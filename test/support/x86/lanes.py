@@ -298,6 +298,11 @@ def permute_doubles(a: bytes, b: bytes | int) -> bytes:
 def from_two_tables(size: int, a: bytes, order: bytes, b: bytes) -> bytes:
   return picks(a + b, [k % (2 * len(a) // size) for k in unpack(order, {4: "I", 8: "Q"}[size])], size)
 
+def four_products(total: bytes, a: bytes, b: bytes) -> bytes:
+  """Sums of four products of an unsigned and a signed byte, onto 32-bit sums; the upper bits are dropped."""
+  products = [x * y for x, y in zip(unpack(a, "B"), unpack(b, "b"))]
+  return pack([x + sum(products[4 * k:4 * k + 4]) & 0xffffffff for k, x in enumerate(unpack(total, "I"))], "I")
+
 def byte_shuffle(a: bytes, order: bytes) -> bytes: return bytes(0 if o > 127 else a[o & 15] for o in order)
 
 MOVED: dict[str, Callable[..., bytes]] = {
@@ -327,6 +332,11 @@ MOVED: dict[str, Callable[..., bytes]] = {
   "vpacksswb": in_lanes(lambda a, b: saturate(a, b, "h", "b")),
   **{f"vpinsr{e}": functools.partial(insert_number, size_of(f)) for e, f in FORMATS.items()},
 }
+# instructions that read their first operand, too
+ONTO: dict[str, Callable[..., bytes]] = {
+  "vpermt2ps": functools.partial(from_two_tables, 4), "vpermt2pd": functools.partial(from_two_tables, 8),
+  "vpdpbusd": four_products,
+}
 BROADCASTS = {"vbroadcastss": 4, "vbroadcastsd": 8, "vmovddup": 8,
               **{f"vpbroadcast{e}": size_of(f) for e, f in FORMATS.items()}}
 
@@ -337,10 +347,9 @@ def moved(inst: MInst, end: int) -> Callable[[Any], None] | None:
   if name in MOVED and inst.row.isa.mask < 0 and not by_vector:
     f = MOVED[name]
     return lambda m: m.vector.__setitem__(out.index, f(*[g(m) for g in gets]).ljust(64, b"\0"))
-  if name in ("vpermt2ps", "vpermt2pd") and inst.row.isa.mask < 0:
-    tables = [source(inst, 0, end), *gets]
-    each = 4 if name.endswith("ps") else 8
-    return lambda m: m.vector.__setitem__(out.index, from_two_tables(each, *[g(m) for g in tables]).ljust(64, b"\0"))
+  if name in ONTO and inst.row.isa.mask < 0:
+    onto, operands = ONTO[name], [source(inst, 0, end), *gets]
+    return lambda m: m.vector.__setitem__(out.index, onto(*[g(m) for g in operands]).ljust(64, b"\0"))
   if name in BROADCASTS and inst.row.isa.mask < 0:
     size, width = BROADCASTS[name], out.cls.bits // 8
     as_bytes: Get = lambda x: x if isinstance(x, bytes) else x.to_bytes(8, "little")

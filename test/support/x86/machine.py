@@ -27,7 +27,7 @@ from tinyhw.machine.ir.inst import MInst
 Step = Callable[["Machine"], "int | None"]  # gives the address of the next instruction if that is not the one behind it
 ALL = (1 << 64) - 1
 STACK_BYTES = 1 << 16
-LEVELS = ("x86_64:avx2", "x86_64:avx512")
+LEVELS = ("x86_64:avx2", "x86_64:avx512", "x86_64:avx512vnni")
 
 class Region:
   """Bytes at an address."""
@@ -105,7 +105,7 @@ class Machine:
   def prepare(self, at: int) -> tuple[Step, int]:
     data, offset = self.memory.find(at, 1)
     inst, size = decode(bytes(data[offset:offset + 16]))
-    assert self.arch.endswith("avx512") or "avx512" not in inst.row.feature, f"{inst} is not of {self.arch}"
+    assert "avx512" in self.arch or "avx512" not in inst.row.feature, f"{inst} is not of {self.arch}"
     self.seen.add(inst.row.isa.key)
     step = x86_lanes.prepare(inst, at + size) or prepare_general(inst, at + size, at)
     if step is None: raise AssertionError(f"the machine does not know {inst.row.isa.key}; add it to test/support")

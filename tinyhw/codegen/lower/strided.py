@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tinyhw.codegen.kernel.affine import linear, make, number
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
+from tinyhw.codegen.transform.tiling import MOST_STRIDE
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
@@ -23,7 +24,6 @@ from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
 PIECE_BYTES = 16
-MOST_STRIDE = 4     # elements between lanes of a load whose memory is loaded as a whole
 
 class AdjacentCopies(NamedTuple):
   """Copies of an access at adjacent elements, in order."""
@@ -47,8 +47,10 @@ class StridedLanes:
     self.loaded: dict[AdjacentCopies, list[UOp]] = {}
     self.values: dict[UOp, UOp] = {}    # of stores, until their block is complete
 
-  def load(self, u: UOp, at: LaneDistance) -> UOp | None:
-    """Return the vector of a LOAD; None if it is in none of the cases."""
+  def load(self, u: UOp, buffer: UOp, split: tuple[UOp, int], lanes: int) -> UOp | None:
+    """Return the vector of a LOAD; None if it is in none of the cases. split: the index of lane 0, and the elements
+    between two lanes."""
+    at = LaneDistance(buffer, *split, lanes)
     if not is_plain(u) or not are_shuffled(u.dtype, at.lanes, self.capabilities): return None
     if at.stride == -1 or 2 <= abs(at.stride) <= MOST_STRIDE: return picked(u, at)
     block = self.blocks.get(u)
@@ -58,10 +60,12 @@ class StridedLanes:
       self.loaded[block] = transposed(loaded_rows(u, at, position, len(block.accesses)))
     return self.loaded[block][position]
 
-  def store(self, u: UOp, value: UOp, at: LaneDistance, ranges: Sequence[UOp]) -> UOp | None:
+  def store(self, u: UOp, value: UOp, buffer: UOp, split: tuple[UOp, int], lanes: int,
+            ranges: Sequence[UOp]) -> UOp | None:
     """Return the stores of a block if this is its last STORE, else an empty GROUP; None if there is no block."""
     block = self.blocks.get(u)
     if block is None: return None
+    at = LaneDistance(buffer, *split, lanes)
     self.values[u] = value
     if any(v not in self.values for v in block.accesses): return UOp(Ops.GROUP, dtypes.void, ())
     values, first = [self.values[v] for v in block.accesses], -block.accesses.index(u)

@@ -21,11 +21,12 @@ Index expressions are analysed on demand, as `base + stride * lane` where they a
 that are used as data, are computed in vectors. Cost: one walk.
 """
 from __future__ import annotations
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tinyhw import trace
 from tinyhw.codegen.kernel.affine import linear, make, number, total
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
-from tinyhw.codegen.lower.strided import LaneDistance, StridedLanes
 from tinyhw.codegen.transform.fold import fold_tree
 from tinyhw.codegen.transform.tiling import OF_ONE
 from tinyhw.dtype import dtypes
@@ -33,6 +34,8 @@ from tinyhw.errors import CompileError
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
+
+if TYPE_CHECKING: from tinyhw.codegen.lower.strided import StridedLanes
 
 weakint = dtypes.weakint
 GATHERED_BYTES = (4, 8)  # element sizes that gathers and scatters know on every vector ISA
@@ -86,8 +89,9 @@ def steps(stride: int, lanes: int) -> UOp:
 
 class Vectorizer:
   """The state of the walk. `new[u]`: the new scalar or vector of u. `axis[u]`: the VECTOR range that u depends on."""
-  def __init__(self, capabilities: Capabilities, strided: StridedLanes):
-    self.capabilities, self.strided = capabilities, strided
+  def __init__(self, capabilities: Capabilities, order: Iterable[UOp] = ()):
+    self.capabilities, self.order = capabilities, order
+    self._strided: StridedLanes | None = None
     self.new: dict[UOp, UOp] = {}
     self.axis: dict[UOp, UOp | None] = {}
     self._folded: dict[UOp, tuple[Ops, UOp]] = {}    # scalar -> the operation and the vector whose lanes it folds
@@ -198,6 +202,13 @@ class Vectorizer:
 
   # ***** memory *****
 
+  @property
+  def strided(self) -> StridedLanes:
+    """The accesses of the kernel whose lanes are not adjacent."""
+    from tinyhw.codegen.lower.strided import StridedLanes  # 0.5 ms to load, for kernels that have such accesses
+    if self._strided is None: self._strided = StridedLanes(self.order, self.capabilities)
+    return self._strided
+
   def maskable(self, place: UOp) -> bool: return place.dtype.itemsize in self.capabilities.masked_bytes
 
   def scattered(self, place: UOp, value: UOp) -> bool:
@@ -216,8 +227,8 @@ class Vectorizer:
       return UOp(Ops.LOAD, u.dtype.vec(n), (UOp(Ops.INDEX, place.dtype, (buffer, split[0])), *rest))
     if split is not None and split[1] == 0 and all(s.dtype.count == 1 for s in rest):
       return UOp(Ops.LOAD, u.dtype, (UOp(Ops.INDEX, place.dtype, (buffer, split[0])), *rest))
-    if split is not None:
-      shuffled = self.strided.load(u, LaneDistance(buffer, *split, n))
+    if split is not None and self.capabilities.shuffled_bytes:
+      shuffled = self.strided.load(u, buffer, split, n)
       if shuffled is not None: return shuffled
     if self.capabilities.gathers and place.dtype.itemsize in GATHERED_BYTES:
       index = UOp(Ops.INDEX, place.dtype, (buffer, widen(self.vector_index(i), n)))
@@ -241,8 +252,8 @@ class Vectorizer:
     if split is not None and split[1] == 1 and (not masked or self.maskable(place)):
       index = UOp(Ops.INDEX, place.dtype, (buffer, split[0]))
       return UOp(Ops.STORE, dtypes.void, (index, widen(value, n), *gates, *ranges))
-    if split is not None:
-      shuffled = self.strided.store(u, widen(value, n), LaneDistance(buffer, *split, n), ranges)
+    if split is not None and self.capabilities.shuffled_bytes:
+      shuffled = self.strided.store(u, widen(value, n), buffer, split, n, ranges)
       if shuffled is not None: return shuffled
     if split is not None and split[1] != 0 and not masked and self.scattered(place, value):
       index = UOp(Ops.INDEX, place.dtype, (buffer, self.vector_index(i)))
@@ -283,7 +294,7 @@ def vectorize(sink: UOp, capabilities: Capabilities) -> UOp:
   for r in vectors:
     if r.src[0].op is not Ops.CONST:
       raise CompileError(f"range {r.arg[0]} is VECTOR and its end is not a constant; only a constant can be lanes")
-  lanes = Vectorizer(capabilities, StridedLanes(order, capabilities))
+  lanes = Vectorizer(capabilities, order)
   inherit = trace.inherit if trace.follows() else None
   for u in order:
     lanes.visit(u)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from tinyhw.codegen.kernel.access import access_of
 from tinyhw.codegen.kernel.grid import ranges_of
-from tinyhw.codegen.lower.strided import MOST_STRIDE
 from tinyhw.codegen.plan.loop_order import least_cost, steps_by_range
 from tinyhw.codegen.transform.tiling import (
-  LEAST_LANES, Opt, OptOps, cuts_of, PANEL_COPIES, is_reduce, is_unrolled_in_panels, size_of, width_along)
+  LEAST_LANES, MOST_STRIDE, PANEL_COPIES, Opt, OptOps, cuts_of, is_reduce, is_unrolled_in_panels, size_of,
+  width_along)
 from tinyhw.codegen.transform.window import LoopPair, Window, values_from, window_of
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple

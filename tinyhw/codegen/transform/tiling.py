@@ -279,6 +279,7 @@ def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
 
 # ***** staging *****
 
+MOST_STRIDE = 4            # elements between lanes of a load whose memory is loaded as a whole (lower/strided.py)
 PANEL_COPIES = 4           # adjacent elements of a row that are copied together to a panel with lanes across rows
 
 def is_unrolled_in_panels(r: UOp) -> bool:

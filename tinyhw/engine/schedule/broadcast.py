@@ -20,7 +20,6 @@ def reduce_once(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[UO
   """Return the same graph with such reductions broadcast. came: receives, for each new node, the node that it replaces.
   """
   nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
-  if not any(u.op is Ops.REDUCE_AXIS for u in nodes) or not any(u.op is Ops.EXPAND for u in nodes): return roots
   varying: dict[UOp, int] = {}
   new: dict[UOp, UOp] = {}
   changed = False

@@ -26,7 +26,6 @@ from tinyhw.device import on_disk
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.buffers import multi
 from tinyhw.engine.memory.disk import piece_node, resolve, truth
-from tinyhw.engine.schedule.broadcast import reduce_once
 from tinyhw.engine.schedule.fuse import fused
 from tinyhw.engine.schedule.group import group_kernels
 from tinyhw.engine.schedule.lower import Kernel, Lowering, storage_of
@@ -236,6 +235,11 @@ def schedule(canonical: Canonical) -> Schedule:
   while len(_schedules) > CACHE_SIZE: _schedules.popitem(last=False)
   return made
 
+def _reduced_once(roots: list[UOp], came: dict[UOp, UOp]) -> list[UOp]:
+  if not {Ops.EXPAND, Ops.REDUCE_AXIS} <= {u.op for u in UOp.sink(*roots).toposort()}: return roots
+  from tinyhw.engine.schedule.broadcast import reduce_once  # 0.3 ms to load, for graphs that repeat an operand
+  return reduce_once(roots, came)
+
 def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   """Make the schedule of canonical roots. Its results are found by the node under a root's reshapes."""
   passed = _not_recorded if trace.recorder is None else trace.recorder.passed
@@ -243,7 +247,7 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   given = [r for r in asked if r.op not in IN_MEMORY]
   came: dict[UOp, UOp] = {}
   local = dict(zip(given, distribute(given, came)))
-  once = reduce_once([_computed(x.node) for x in local.values()], came)
+  once = _reduced_once([_computed(x.node) for x in local.values()], came)
   passed("broadcast", once)
   roots = [strip(r) for r in split_reductions(once, came)]
   passed("split", roots)

@@ -44,11 +44,12 @@ VECTOR_AVX512 = (VECTOR_AVX2 | pairs((Ops.MAX, Ops.MUL), *dtypes.int64s) | pairs
 LEVELS = {
   "x86_64:avx2": (32, 16, VECTOR_AVX2, False, (4, 8)),
   "x86_64:avx512": (64, 32, VECTOR_AVX512, True, (1, 2, 4, 8)),
+  "x86_64:avx512vnni": (64, 32, VECTOR_AVX512, True, (1, 2, 4, 8)),
 }
 
 @once
 def capabilities(arch: str) -> Capabilities:
-  """Capabilities of "x86_64:avx2" or "x86_64:avx512". Raises CompileError for another level.
+  """Capabilities of "x86_64:avx2", "x86_64:avx512" or "x86_64:avx512vnni". Raises CompileError for another level.
 
   threads and the sizes of memory are assumed, those of a small processor. The engine replaces them by the values of the
   device.

@@ -14,7 +14,7 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
 I32, U32 = dtypes.int32, dtypes.uint32
-AVX2, AVX512 = "x86_64:avx2", "x86_64:avx512"
+AVX2, AVX512, VNNI = "x86_64:avx2", "x86_64:avx512", "x86_64:avx512vnni"
 LANES = [(AVX2, 2), (AVX2, 4), (AVX2, 8), (AVX512, 2), (AVX512, 4), (AVX512, 8), (AVX512, 16)]
 SIGNS = list(itertools.product((I32, U32), (I32, U32)))
 CORNERS = (0x80, 0xff, 0x7f, 0x00, 0x01, 0x81)   # -128 or 128, -1 or 255, 127, …
@@ -58,7 +58,7 @@ def rows(program: Program, arch: str) -> list[str]:
   """Return the names of the instructions of DOT4s, without their operands."""
   found = [inst.row.name.partition("_")[0] for block in target(arch).select(program, target(arch)).blocks
            for inst in block.insts]
-  return sorted(name for name in found if name.startswith(("vpmadd", "vpadd", "vpsll", "vpsra", "vpsrl")))
+  return sorted(name for name in found if name.startswith(("vpmadd", "vpdp", "vpadd", "vpsll", "vpsra", "vpsrl")))
 
 @pytest.mark.parametrize("arch, lanes", LANES)
 @pytest.mark.parametrize("a, b", SIGNS, ids=str)
@@ -115,3 +115,16 @@ def test_fields_of_signed_words_are_not_small(arch: str) -> None:
                                                                  build.const(I32.vec(8), 0)))))
   x86_kernels.run(build.program(), arch, [bytes(4 * WORDS), *LARGEST[:1], LARGEST[0]])
   x86_kernels.run(build.program(), arch, [bytes(4 * WORDS), LARGEST[1], LARGEST[0]])
+
+@pytest.mark.parametrize("lanes", (2, 4, 8, 16))
+@pytest.mark.parametrize("a, b", SIGNS, ids=str)
+def test_all_bytes_with_vnni(a: DType, b: DType, lanes: int) -> None:
+  program = dot(a, b, lanes, times=2)
+  run(program, VNNI)
+  if a is not b: assert rows(program, VNNI) == ["vpdpbusd", "vpdpbusd"]
+  elif a is I32: assert rows(program, VNNI).count("vpdpbusd") == 4
+
+def test_masked_bytes_with_vnni() -> None:
+  program = dot(U32, I32, 16, (0x0f0f0f0f, None))
+  run(program, VNNI)
+  assert rows(program, VNNI) == ["vpdpbusd"]

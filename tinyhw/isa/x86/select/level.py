@@ -100,5 +100,5 @@ class Level(Part):
   def broadcast_general(self, size: int, v: str, value: Reg) -> Reg: raise NotImplementedError
   def truncate_lanes(self, a: DType, b: DType, count: int, value: Reg) -> Reg: raise NotImplementedError
   def is_shuffle(self, u: UOp) -> bool: raise NotImplementedError
-  # whether one instruction picks lanes of two vectors
-  has_two_tables = False
+  has_two_tables = False       # whether one instruction picks lanes of two vectors
+  has_byte_products = False    # whether one instruction adds four products of an unsigned and a signed byte

@@ -411,7 +411,12 @@ class LaneSelector(LaneMasks, Selector):
 class EvexSelector(EvexMasks, Selector):
   """Selection for AVX-512."""
 
-LEVELS: dict[str, type[Selector]] = {"x86_64:avx2": LaneSelector, "x86_64:avx512": EvexSelector}
+class VnniSelector(EvexSelector):
+  """Selection for AVX-512 with products of bytes."""
+  has_byte_products = True
+
+LEVELS: dict[str, type[Selector]] = {"x86_64:avx2": LaneSelector, "x86_64:avx512": EvexSelector,
+                                     "x86_64:avx512vnni": VnniSelector}
 
 def is_mask(u: UOp) -> bool: return u.dtype.count > 1 and u.dtype.scalar() is dtypes.bool
 
