@@ -1,12 +1,14 @@
 """Measure how far the chosen opts of kernels are from the best of some 50 that are timed.
 
     python3 test/bench/regret.py [--kernels 60] [--seed 1] [--candidates 50] [--family product] [--record FILE]
-    python3 test/bench/regret.py --show FILE
+    python3 test/bench/regret.py --replay FILE
 
 Kernels are drawn by a seed: families in turn, sizes at random. A search (codegen/search.py) starts at the choice, and
 times neighbours of the fastest. *Regret* is the time of the choice over the least time: 1 is perfect. Candidates run in
 turns with the choice, so that a drift of the machine meets both. Printed: a line for each kernel, the worst last, and
-the geometric mean of all. --record writes kernels, opts and seconds as JSON.
+the geometric mean of all. --record writes the machine, kernels, opts and seconds as JSON. --replay runs nothing: it
+chooses again, for the machine of a record, and looks up the times there. test/codegen/plan/test_regret.py does that
+with the records of test/golden/regret.
 """
 from __future__ import annotations
 import argparse
@@ -16,6 +18,7 @@ import random
 import statistics
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,11 +26,15 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tinyhw import Device, Tensor  # noqa: E402
+from tinyhw.codegen.optimize import with_few_ranges  # noqa: E402
+from tinyhw.codegen.plan.heuristic import choose  # noqa: E402
 from tinyhw.codegen.search import search  # noqa: E402
 from tinyhw.codegen.transform.tiling import Opt  # noqa: E402
 from tinyhw.engine.run.compile import capabilities_of  # noqa: E402
 from tinyhw.engine.run.tune import Trial  # noqa: E402
 from tinyhw.engine.schedule.schedule import canonicalize, schedule  # noqa: E402
+from tinyhw.isa.x86.capabilities import capabilities as x86_capabilities  # noqa: E402
+from tinyhw.machine.ir.target import Capabilities  # noqa: E402
 from tinyhw.uop.enums import Ops  # noqa: E402
 from tinyhw.uop.ops import UOp  # noqa: E402
 
@@ -158,10 +165,38 @@ def measured(case: Case, candidates: int) -> dict[str, Any] | None:
     for opts, times in turns.items(): times.append(trial.seconds(opts))
   for opts, times in turns.items(): seen[opts] = statistics.median(times)
   if seen[chosen] < LEAST_SECONDS: return None
-  return {"name": case.name, "chosen": repr(chosen), "seconds": {repr(opts): t for opts, t in seen.items()}}
+  seconds = {written(opts): float(f"{t:.4g}") for opts, t in seen.items() if t < math.inf}
+  return {"name": case.name, "chosen": written(chosen), "seconds": seconds}
+
+def written(opts: tuple[Opt, ...]) -> str: return " ".join(f"{o.op.name}:{o.axis}:{o.amount}" for o in opts)
 
 def regret_of(found: dict[str, Any]) -> float:
   return float(found["seconds"][found["chosen"]] / min(found["seconds"].values()))
+
+def mean_regret(found: list[dict[str, Any]]) -> float:
+  return math.exp(statistics.mean(math.log(regret_of(one)) for one in found))
+
+# ***** records *****
+
+def machine_of(capabilities: Capabilities) -> dict[str, Any]:
+  """Return the facts of a machine that a choice depends on, besides its architecture."""
+  return {name: getattr(capabilities, name) for name in ("threads", "local_bytes", "cache_bytes")}
+
+def replayed(record: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
+  """Choose again for the machine of a record. Return its kernels with the new choices, and the names of those whose
+  choice has no time there."""
+  target = {"x86_64": x86_capabilities}[record["arch"].partition(":")[0]](record["arch"])
+  machine = {**record["machine"], "cache_bytes": tuple(record["machine"]["cache_bytes"])}
+  capabilities = replace(target, **machine)
+  recorded = {one["name"]: one for one in record["kernels"]}
+  found, unknown = [], []
+  for case in cases(record["seed"], record["count"], record["family"]):
+    if case.name not in recorded: continue     # it was too short
+    chosen = written(choose(with_few_ranges(case.sink, capabilities).src[0], capabilities))
+    one = {**recorded[case.name], "chosen": chosen}
+    if chosen in one["seconds"]: found.append(one)
+    else: unknown.append(case.name)
+  return found, unknown
 
 def report(found: list[dict[str, Any]]) -> None:
   """Print a line for each kernel, the worst last, and the geometric mean."""
@@ -169,8 +204,8 @@ def report(found: list[dict[str, Any]]) -> None:
     best = min(one["seconds"], key=lambda opts: one["seconds"][opts])
     sys.stdout.write(f"{regret_of(one):6.2f}  {one['seconds'][one['chosen']] * 1e6:9.1f} us  {one['name']}\n"
                      f"{'':20}chosen {one['chosen']}\n" + (f"{'':20}best   {best}\n" if best != one["chosen"] else ""))
-  mean = math.exp(statistics.mean(math.log(regret_of(one)) for one in found))
-  sys.stdout.write(f"{len(found)} kernels: geometric mean {mean:.3f}, worst {max(map(regret_of, found)):.2f}\n")
+  sys.stdout.write(f"{len(found)} kernels: geometric mean {mean_regret(found):.3f}, worst "
+                   f"{max(map(regret_of, found)):.2f}\n")
 
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -179,9 +214,13 @@ def main() -> None:
   parser.add_argument("--candidates", type=int, default=50)
   parser.add_argument("--family", choices=list(FAMILIES))
   parser.add_argument("--record", type=Path)
-  parser.add_argument("--show", type=Path)
+  parser.add_argument("--replay", type=Path)
   given = parser.parse_args()
-  if given.show: return report(json.loads(given.show.read_text())["kernels"])
+  if given.replay:
+    known, unknown = replayed(json.loads(given.replay.read_text()))
+    report(known)
+    if unknown: sys.stdout.write(f"no time for the choice of {'; '.join(unknown)}\n")
+    return
   found = []
   for case in cases(given.seed, given.kernels, given.family):
     one = measured(case, given.candidates)
@@ -191,6 +230,8 @@ def main() -> None:
   report(found)
   if given.record:
     arch = Device[Device.DEFAULT].arch
-    given.record.write_text(json.dumps({"arch": arch, "seed": given.seed, "kernels": found}, indent=1) + "\n")
+    record = {"arch": arch, "machine": machine_of(capabilities_of(arch, Device.DEFAULT)), "seed": given.seed,
+              "count": given.kernels, "family": given.family, "kernels": found}
+    given.record.write_text(json.dumps(record, indent=1) + "\n")
 
 if __name__ == "__main__": main()

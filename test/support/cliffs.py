@@ -146,6 +146,8 @@ EXPLAINED = (
        "softmax; softmax gradient; cumsum; cumsum of columns; cummax; sort; topk of; matmul m; matmul n; conv "
        "outputs; conv width; "
        "conv to one width; depthwise width; conv stride width; conv gradients width; attention", 1.5),
+  Step("rows of the left operand are transposed four elements at a time; another number of terms has another tile",
+       "matmul k", 1.15),
   Step("another tile, of as many cycles by the model", "matmul gradients; conv channels; conv gradients channels", 1.2),
   Step("elements that lie apart are put into registers one by one, two columns for one at the end",
        "transpose; transpose columns; max pool", 1.4),

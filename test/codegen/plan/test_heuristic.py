@@ -109,8 +109,11 @@ def test_lanes_fill_a_register_and_run_along_memory(dtype: DType, lanes: int) ->
 def test_a_transpose_uses_up_lines_of_the_cache(rows: int, columns: int, copies: dict[int, int]) -> None:
   out, a = UOp.param(0, F32, rows * columns), UOp.param(1, F32, rows * columns)
   i, j = axis(rows, 0), axis(columns, 1)
-  opts = choose(out.index(i * columns + j).store(a.index(j * rows + i).load(), i, j), AVX2)
+  store = out.index(i * columns + j).store(a.index(j * rows + i).load(), i, j)
+  opts = choose(store, replace(AVX2, shuffled_bytes=()))
   assert amounts(opts, OptOps.VECTOR) == {1: 8} and amounts(opts, OptOps.UPCAST) == copies
+  transposed = choose(store, AVX2)   # in registers
+  assert amounts(transposed, OptOps.VECTOR) == {1: 8} and amounts(transposed, OptOps.UPCAST) == {0: min(rows, 16)}
 
 def test_loads_from_all_over_leave_the_lanes_to_what_is_computed_of_them() -> None:
   out, a, at = UOp.param(0, F32, 4096), UOp.param(1, F32, 4096), UOp.param(2, dtypes.int32, 4096)

@@ -78,3 +78,14 @@ def test_types_that_wrap() -> None:
   assert simplify((s // 16) // 16) is s.const_like(0)
   full = UOp.variable("u", 0, 255, dtypes.uint8)
   assert simplify((full // 16) // 15) is simplify(full // 240) and simplify((full // 100) // 100) is full.const_like(0)
+
+def test_a_divisor_that_may_be_0_is_the_end_of_a_range() -> None:
+  """A range of 0 iterations computes nothing, so below it the divisor is above 0."""
+  p, v, row = Variable("p", 1, 4), Variable("v", 1, 3), Variable("row", 0, 5)
+  n = (p + 2) * (v - 1)
+  r = UOp.range(n, 0)
+  assert simplify((n * row + r) // n) is row and simplify((n * row + r) % n) is r
+  for u in ((n * row + 1) // n, (n * row + p) % n):
+    for i, j, k in itertools.product(range(1, 5), range(1, 4), range(6)):
+      point = {p: i, v: j, row: k}
+      assert value_at(u, point) == value_at(simplify(u), point), "1 is not below 0"

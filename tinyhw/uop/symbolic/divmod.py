@@ -196,23 +196,26 @@ def is_below(form: Linear, n: UOp) -> bool:
 
 @rule(UPat(Ops.IDIV, weakint, (UPat.var("x"), y)))
 def divide_by_expression(x: UOp, y: UOp) -> UOp | None:
-  """(i*n + j) // n -> i + j // n. The last part is 0 if 0 <= j < n."""
-  form = exact(x)
-  if y.op is Ops.CONST or form is None or limits(y)[0] <= 0: return None
+  """(i*n + j) // n -> i + j // n. The last part is 0 if 0 <= j < n.
+
+  An n that may be 0 is above 0 where j < n: a range of 0 iterations, from which j would come, computes nothing.
+  """
+  form, least = exact(x), limits(y)[0]
+  if y.op is Ops.CONST or form is None or least < 0: return None
   (quotient, whole), (rest, left) = split_multiples(form, y)
   if span(rest, left)[0] >= 0 and is_below((rest, left), y): return build(quotient, whole, weakint)
-  if not quotient and not whole: return None
+  if least == 0 or not quotient and not whole: return None
   remaining = UOp(Ops.IDIV, weakint, (build(rest, left, weakint), y))
   return build(quotient, whole, weakint).alu(Ops.ADD, remaining)
 
 @rule(UPat(Ops.MOD, weakint, (UPat.var("x"), y)))
 def remainder_by_expression(x: UOp, y: UOp) -> UOp | None:
-  """(i*n + j) % n -> j % n, or j if 0 <= j < n."""
-  form = exact(x)
-  if y.op is Ops.CONST or form is None or limits(y)[0] <= 0: return None
+  """(i*n + j) % n -> j % n, or j if 0 <= j < n. n may be 0 as in divide_by_expression."""
+  form, least = exact(x), limits(y)[0]
+  if y.op is Ops.CONST or form is None or least < 0: return None
   (quotient, whole), (rest, left) = split_multiples(form, y)
   if span(rest, left)[0] >= 0 and is_below((rest, left), y): return build(rest, left, weakint)
-  if not quotient and not whole: return None
+  if least == 0 or not quotient and not whole: return None
   return UOp(Ops.MOD, weakint, (build(rest, left, weakint), y))
 
 # ***** quotient and remainder of the same dividend, in one sum *****
