@@ -5,9 +5,9 @@
 
 Kernels are drawn by a seed: families in turn, sizes at random. A search (codegen/search.py) starts at the choice, and
 times neighbours of the fastest. *Regret* is the time of the choice over the least time: 1 is perfect. Candidates run in
-turns with the choice, so that a drift of the machine meets both. Printed: a line for each kernel, the worst last, and
-the geometric mean of all. --record writes the machine, kernels, opts and seconds as JSON. --replay runs nothing: it
-chooses again, for the machine of a record, and looks up the times there. test/codegen/plan/test_regret.py does that
+turns with the choice, so that a drift of the machine meets both. A line is printed for each kernel, the worst last, and
+the geometric mean of all. A record is JSON: the machine, kernels, opts and seconds. Replaying one runs nothing. It
+chooses again for the machine of the record, and looks up the times there. test/codegen/plan/test_regret.py does that
 with the records of test/golden/regret.
 """
 from __future__ import annotations
