@@ -185,7 +185,7 @@ def machine_of(capabilities: Capabilities) -> dict[str, Any]:
 def replayed(record: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
   """Choose again for the machine of a record. Return its kernels with the new choices, and the names of those whose
   choice has no time there."""
-  target = {"x86_64": x86_capabilities}[record["arch"].partition(":")[0]](record["arch"])
+  target = x86_capabilities(record["arch"])
   machine = {**record["machine"], "cache_bytes": tuple(record["machine"]["cache_bytes"])}
   capabilities = replace(target, **machine)
   recorded = {one["name"]: one for one in record["kernels"]}

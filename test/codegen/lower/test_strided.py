@@ -6,7 +6,7 @@ import pytest
 
 from test.codegen.kernels import ALL_TARGETS, AVX2, axis, check
 from tinyhw.codegen.lower.strided import (
-  adjacent, blocks_of, interleaved, joined, picked, shuffle, transposed, LaneDistance)
+  adjacent, blocks_of, interleaved, joined, picked, shuffle, transposed, StridedAddress)
 from tinyhw.codegen.lower.vectorize import vectorize
 from tinyhw.codegen.transform.tiling import MOST_STRIDE
 from tinyhw.dtype import DType, dtypes
@@ -69,7 +69,7 @@ def test_memory_between_the_lanes_is_loaded_as_a_whole() -> None:
 def test_nothing_outside_of_the_lanes_is_loaded(stride: int, lanes: int) -> None:
   buffer = UOp.param(0, F32, 100)
   load = buffer.index(UOp.const(dtypes.weakint, 50)).load()
-  made = picked(load, LaneDistance(buffer, UOp.const(dtypes.weakint, 50), stride, lanes))
+  made = picked(load, StridedAddress(buffer, UOp.const(dtypes.weakint, 50), stride, lanes))
   reached = {u.src[0].src[1].arg + k for u in made.toposort() if u.op is Ops.LOAD for k in range(u.dtype.count)}
   ends = (50, 50 + stride * (lanes - 1))
   assert min(reached) == min(ends) and max(reached) == max(ends)

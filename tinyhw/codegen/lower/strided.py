@@ -29,28 +29,28 @@ class AdjacentCopies(NamedTuple):
   """Copies of an access at adjacent elements, in order."""
   accesses: tuple[UOp, ...]
 
-class LaneDistance(NamedTuple):
+class StridedAddress(NamedTuple):
   """The address of an access: a buffer, the index of lane 0, elements between two lanes, and the number of lanes."""
   buffer: UOp
   base: UOp
   stride: int
   lanes: int
 
-  def place(self, offset: int) -> UOp:
+  def element(self, offset: int) -> UOp:
     return UOp(Ops.INDEX, self.buffer.dtype, (self.buffer, make(Ops.ADD, dtypes.weakint, (self.base, number(offset)))))
 
 class StridedLanes:
   """Makes the accesses of a kernel in which these nodes are."""
   def __init__(self, order: Iterable[UOp], capabilities: Capabilities):
     self.capabilities = capabilities
-    self.blocks = blocks_of(order, capabilities) if capabilities.shuffled_bytes else {}
+    self.blocks = blocks_of(order, capabilities)
     self.loaded: dict[AdjacentCopies, list[UOp]] = {}
     self.values: dict[UOp, UOp] = {}    # of stores, until their block is complete
 
   def load(self, u: UOp, buffer: UOp, split: tuple[UOp, int], lanes: int) -> UOp | None:
     """Return the vector of a LOAD; None if it is in none of the cases. split: the index of lane 0, and the elements
     between two lanes."""
-    at = LaneDistance(buffer, *split, lanes)
+    at = StridedAddress(buffer, *split, lanes)
     if not is_plain(u) or not are_shuffled(u.dtype, at.lanes, self.capabilities): return None
     if at.stride == -1 or 2 <= abs(at.stride) <= MOST_STRIDE: return picked(u, at)
     block = self.blocks.get(u)
@@ -65,7 +65,7 @@ class StridedLanes:
     """Return the stores of a block if this is its last STORE, else an empty GROUP; None if there is no block."""
     block = self.blocks.get(u)
     if block is None: return None
-    at = LaneDistance(buffer, *split, lanes)
+    at = StridedAddress(buffer, *split, lanes)
     self.values[u] = value
     if any(v not in self.values for v in block.accesses): return UOp(Ops.GROUP, dtypes.void, ())
     values, first = [self.values[v] for v in block.accesses], -block.accesses.index(u)
@@ -78,7 +78,7 @@ class StridedLanes:
       pieces = [UOp(Ops.GEP, value.dtype.scalar().vec(each), (rows[lane % each],), lane // each * each)
                 if at.lanes > each else rows[lane] for lane in range(at.lanes)]
       offsets = [at.stride * lane for lane in range(at.lanes)]
-    return UOp(Ops.GROUP, dtypes.void, tuple([UOp(Ops.STORE, dtypes.void, (at.place(first + offset), piece, *ranges))
+    return UOp(Ops.GROUP, dtypes.void, tuple([UOp(Ops.STORE, dtypes.void, (at.element(first + offset), piece, *ranges))
                                               for offset, piece in zip(offsets, pieces)]))
 
 # ***** blocks *****
@@ -133,10 +133,10 @@ def adjacent(numbers: list[int]) -> Iterator[list[int]]:
 def shuffle(lanes: Sequence[int], *vectors: UOp) -> UOp:
   return UOp(Ops.SHUFFLE, vectors[0].dtype.scalar().vec(len(lanes)), vectors, tuple(lanes))
 
-def loaded(u: UOp, at: LaneDistance, offset: int, lanes: int) -> UOp:
-  return UOp(Ops.LOAD, u.dtype.vec(lanes), (at.place(offset),))
+def loaded(u: UOp, at: StridedAddress, offset: int, lanes: int) -> UOp:
+  return UOp(Ops.LOAD, u.dtype.vec(lanes), (at.element(offset),))
 
-def picked(u: UOp, at: LaneDistance) -> UOp:
+def picked(u: UOp, at: StridedAddress) -> UOp:
   """Load all memory from the first lane to the last, and pick the lanes."""
   n = at.lanes
   low, size = min(0, at.stride * (n - 1)), abs(at.stride) * (n - 1) + 1
@@ -148,12 +148,12 @@ def picked(u: UOp, at: LaneDistance) -> UOp:
   inside = [place - starts[s] for place, s in zip(places, source)]
   if len(vectors) == 1: return shuffle(inside, *vectors)
   result = vectors[0]
-  for number_, vector in enumerate(vectors[1:], 1):
-    kept = inside if number_ == 1 else range(n)
-    result = shuffle([n + i if s == number_ else k for k, i, s in zip(kept, inside, source)], result, vector)
+  for part, vector in enumerate(vectors[1:], 1):
+    kept = inside if part == 1 else range(n)
+    result = shuffle([n + i if s == part else k for k, i, s in zip(kept, inside, source)], result, vector)
   return result
 
-def loaded_rows(u: UOp, at: LaneDistance, position: int, each: int) -> list[UOp]:
+def loaded_rows(u: UOp, at: StridedAddress, position: int, each: int) -> list[UOp]:
   """Load the pieces of a block. Row q has the pieces of lanes q, q + each, ..., one in each part of 16 bytes."""
   pieces = [loaded(u, at, at.stride * lane - position, each) for lane in range(at.lanes)]
   return [joined(pieces[q::each]) for q in range(each)]

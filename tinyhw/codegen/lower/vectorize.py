@@ -205,8 +205,9 @@ class Vectorizer:
   @property
   def strided(self) -> StridedLanes:
     """The accesses of the kernel whose lanes are not adjacent."""
-    from tinyhw.codegen.lower.strided import StridedLanes  # 0.5 ms to load, for kernels that have such accesses
-    if self._strided is None: self._strided = StridedLanes(self.order, self.capabilities)
+    if self._strided is None:
+      from tinyhw.codegen.lower.strided import StridedLanes  # 0.5 ms to load, for kernels that have such accesses
+      self._strided = StridedLanes(self.order, self.capabilities)
     return self._strided
 
   def maskable(self, place: UOp) -> bool: return place.dtype.itemsize in self.capabilities.masked_bytes

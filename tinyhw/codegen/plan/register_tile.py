@@ -167,12 +167,12 @@ class ReductionLoad:
     gate = GATE_COST if self.gated else 0.0
     conflict = SET_CONFLICT if stride * self.itemsize % PAGE_BYTES == 0 else 1.0
     if stride == 1: copying = COPY_COST + gate
-    elif self._is_transposed(vector): copying = self.lanes * TRANSPOSE_COST
+    elif self._is_transposed(): copying = self.lanes * TRANSPOSE_COST
     else: copying = (STRIDED_COST + gate) * self.lanes * conflict
     reuse = math.prod(max(size_of(r), 1) for r in self.free)
     return ReadPlan(PANEL_COST + self.work, copying / reuse, tuple(self.free), Opt(OptOps.STAGE, self.slot or 0))
 
-  def _is_transposed(self, vector: UOp) -> bool:
+  def _is_transposed(self) -> bool:
     """Is a panel filled by transposing pieces of rows? They lie along a loop of the reduction."""
     return not self.gated and self.itemsize in self.capabilities.shuffled_bytes and any(
       self.access.strides.get(r) == 1 and is_unrolled_in_panels(r) for r in self.reduce_ranges)
