@@ -6,9 +6,9 @@ Only reads. Sources: Linux, uapi/linux/kfd_sysfs.h and drivers/gpu/drm/amd/amdkf
 from __future__ import annotations
 import errno
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tinyhw.config import EMULATE
+from tinyhw.data_class import dataclass
 from tinyhw.drivers.linux.files import PAGE, HostFiles
 from tinyhw.errors import DeviceError
 from tinyhw.named_tuple import NamedTuple

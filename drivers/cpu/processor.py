@@ -4,7 +4,8 @@ Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. The latency t
 """
 from __future__ import annotations
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from tinyhw.data_class import dataclass
 
 # (leaf, subleaf) -> eax, ebx, ecx, edx. Leaf XCR0 gives the halves of that register in eax, ebx
 Query = Callable[[int, int], tuple[int, int, int, int]]

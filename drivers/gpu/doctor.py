@@ -5,8 +5,8 @@ A vendor's module `doctor` describes itself by a `Vendor`, begins with `begin`, 
 chips, requirements of its driver. Only reads.
 """
 from __future__ import annotations
-from dataclasses import dataclass
 
+from tinyhw.data_class import dataclass
 from tinyhw.drivers.linux.diagnosis import OK, PROBLEM, Finding, cards, module
 from tinyhw.drivers.linux.files import HostFiles
 from tinyhw.errors import TinyError

@@ -2,9 +2,9 @@
 GPU."""
 from __future__ import annotations
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from tinyhw.autogen.nvidia import bank
+from tinyhw.data_class import dataclass
 from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
 

@@ -10,7 +10,6 @@ A pickle holds tables (of graph nodes, of memory), and captures that refer to po
 `restored` makes a TinyJit of it. Nodes are a flat table, since pickle would recurse as deep as the graph is.
 """
 from __future__ import annotations
-import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -20,6 +19,7 @@ from tinyhw.capture.names import NamedFunction, is_named, qualified_name
 from tinyhw.capture.replay import Captured, Expression, Given, Output, Slot, Standing, Unseen, ResultView, is_inside
 from tinyhw.capture.structure import Rest, rebuilt, short
 from tinyhw.capture.views import base_buffer, binds_in, chain
+from tinyhw.data_class import replace
 from tinyhw.device import Buffer, DeviceLike
 from tinyhw.dtype import DType
 from tinyhw.engine.memory.buffers import MultiBuffer, Storage, buffers_in, new_storage, storage_with
@@ -119,7 +119,7 @@ class Tables:
     """Return the position of a graph."""
     for u in root.toposort():
       if u in self._node: continue
-      arg = dataclasses.replace(u.arg, origin=None) if isinstance(u.arg, KernelInfo) else u.arg
+      arg = replace(u.arg, origin=None) if isinstance(u.arg, KernelInfo) else u.arg
       self._node[u] = len(self.nodes)
       self.nodes.append((u.op, u.dtype, tuple([self._node[s] for s in u.src]), arg, u.tag))
     return self._node[root]

@@ -6,7 +6,6 @@ only makes the grid.
 """
 from __future__ import annotations
 from collections.abc import Iterable
-from dataclasses import replace
 
 from tinyhw.codegen.kernel.access import merge_ranges, split_ranges
 from tinyhw.codegen.kernel.grid import ranges_of
@@ -18,6 +17,7 @@ from tinyhw.codegen.transform.tiling import (
   LEAST_LANES, Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads)
 from tinyhw.codegen.transform.window import stage_windows
 from tinyhw.config import NOOPT
+from tinyhw.data_class import replace
 from tinyhw.dtype import dtypes
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops

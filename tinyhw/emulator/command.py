@@ -15,9 +15,9 @@ import re
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
+from tinyhw.data_class import dataclass, field
 from tinyhw.emulator import FAMILIES
 from tinyhw.emulator.errors import PageFault
 from tinyhw.emulator.memory.memory import FlatMemory

@@ -24,8 +24,8 @@ code.
 from __future__ import annotations
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from tinyhw.data_class import dataclass
 from tinyhw.once import once
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ weights of experts. Source: the models' reports, and ggml's GGUF specification f
 """
 from __future__ import annotations
 from collections.abc import Mapping
-from dataclasses import dataclass
 import math
 from typing import Any
 
+from tinyhw.data_class import dataclass
 from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.named_tuple import NamedTuple
 

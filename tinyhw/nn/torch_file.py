@@ -14,10 +14,10 @@ unpickle.py reads the pickles, and runs no code. A tensor is a part of its stora
 disk, it is a view on DISK.
 """
 from __future__ import annotations
-from dataclasses import dataclass, replace
 import struct
 from typing import Any
 
+from tinyhw.data_class import dataclass, replace
 from tinyhw.dtype import DType, dtypes
 from tinyhw.files.budget import ENTRY
 from tinyhw.nn import tar_archive

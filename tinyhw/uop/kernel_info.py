@@ -1,7 +1,8 @@
 """`KernelInfo`: the argument of a kernel's SINK."""
 from __future__ import annotations
-from dataclasses import dataclass
 from typing import Any
+
+from tinyhw.data_class import dataclass
 
 @dataclass(frozen=True)
 class KernelInfo:

@@ -8,8 +8,8 @@ number and an element's number give one position, and all of them together give 
 from __future__ import annotations
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from tinyhw.data_class import dataclass
 from tinyhw.dtype import DType
 from tinyhw.uop.text import register
 

@@ -6,8 +6,8 @@ uop/text.py, and `verify` checks one.
 """
 from __future__ import annotations
 import functools
-from dataclasses import dataclass
 
+from tinyhw.data_class import dataclass
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp, sint
 from tinyhw.uop.text import register

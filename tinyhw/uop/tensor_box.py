@@ -12,8 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from tinyhw.data_class import dataclass
 from tinyhw.uop.matrix import LINE_BYTES, SwizzledLayout
 from tinyhw.uop.text import register
 

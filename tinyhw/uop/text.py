@@ -12,11 +12,11 @@ dataclasses and named tuples. `parse` knows the classes that this process has sh
 `register`.
 """
 from __future__ import annotations
-from dataclasses import fields, is_dataclass
 from enum import Enum
 import marshal
 from typing import Any
 
+from tinyhw.data_class import defaults_of
 from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes
 from tinyhw.helpers import strip_parens
 from tinyhw.uop.enums import AxisType, Ops
@@ -91,7 +91,7 @@ def _argument(x: Any, names: dict[UOp, str]) -> str:
   if isinstance(x, frozenset): return f"frozenset({_argument(tuple(sorted(x, key=repr)), names)})"
   if isinstance(x, DType): return f"dtypes.{type_name(x)}"
   if isinstance(x, UOp): return names[x] if x in names else repr(x)
-  if is_dataclass(x) or isinstance(x, tuple):
+  if isinstance(x, tuple) or defaults_of(type(x)) is not None:
     return f"{_class_name(x)}({', '.join(f'{k}={_argument(v, names)}' for k, v in _changed_fields(x))})"
   return repr(x)
 
@@ -106,14 +106,14 @@ def _class_name(x: Any) -> str:
 def _changed_fields(x: Any) -> list[tuple[str, Any]]:
   """Fields of a dataclass or named tuple that differ from their defaults."""
   if isinstance(x, tuple): return list(zip(getattr(x, "_fields"), x))
-  return [(f.name, getattr(x, f.name)) for f in fields(x) if getattr(x, f.name) is not f.default]
+  defaults = defaults_of(type(x)) or {}
+  return [(name, getattr(x, name)) for name, default in defaults.items() if getattr(x, name) is not default]
 
 def _nodes_in(x: Any) -> list[UOp]:
   """The nodes inside an argument."""
   if isinstance(x, UOp): return [x]
   if isinstance(x, (tuple, frozenset)): return [u for y in x for u in _nodes_in(y)]
-  if is_dataclass(x) and not isinstance(x, type): return [u for f in fields(x) for u in _nodes_in(getattr(x, f.name))]
-  return []
+  return [u for name in defaults_of(type(x)) or () for u in _nodes_in(getattr(x, name))]
 
 def _everything(u: UOp, seen: dict[UOp, None]) -> None:
   """Add to seen all nodes below u and all nodes in their arguments, each before the nodes that need it."""

@@ -8,10 +8,10 @@ import contextlib
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import EMULATE, Context
+from tinyhw.data_class import dataclass
 from tinyhw.device import Compiled, Device, Launch
 from tinyhw.drivers.gpu.device import GpuDevice
 from tinyhw.errors import DeviceError, DriverError

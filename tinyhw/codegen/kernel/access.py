@@ -5,11 +5,11 @@ shared by the iterations of that range. This file also merges loops that all acc
 which an access uses parts.
 """
 from __future__ import annotations
-from dataclasses import dataclass
 
 from tinyhw import trace
 from tinyhw.codegen.kernel.affine import linear, make, number
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
+from tinyhw.data_class import dataclass
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

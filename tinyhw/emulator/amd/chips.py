@@ -4,7 +4,8 @@ Sources: sysfs of such cards, as libhsakmt reads it; Linux, drivers/gpu/drm/amd/
 product pages.
 """
 from __future__ import annotations
-from dataclasses import dataclass
+
+from tinyhw.data_class import dataclass
 
 PAGE = 4096
 VRAM_BYTES = 4 << 30  # of every virtual card: real ones have more than most computers that emulate them

@@ -4,7 +4,8 @@ The command processor (dispatch.py) makes it from registers, or from an AQL pack
 read it. Sources: the field tables of PGM_RSRC1/2/3; LLVM's AMDGPUUsage for the order of registers at the start.
 """
 from __future__ import annotations
-from dataclasses import dataclass, field
+
+from tinyhw.data_class import dataclass, field
 
 # Flat addresses of LDS and scratch: Linux sets SH_MEM_BASES so, and AMDKFD_IOC_GET_PROCESS_APERTURES reports them
 APERTURES, APERTURE_BYTES = {"shared": 1 << 48, "private": 2 << 48}, 1 << 32

@@ -13,9 +13,9 @@ A `Translation` has the blocks of one kernel's code at its address. Launches sha
 from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from tinyhw.data_class import dataclass
 from tinyhw.emulator.errors import EmulatorError, PageFault
 from tinyhw.emulator.memory.memory import AccessKind, WindowedMemory
 from tinyhw.emulator.native.records import PAIRS, WORD, Records, ScalarAccess, VectorAccess

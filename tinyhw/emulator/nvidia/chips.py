@@ -3,9 +3,9 @@
 gpcs: TPCs of each graphics processing cluster. Real cards have some disabled.
 """
 from __future__ import annotations
-from dataclasses import dataclass
 
 from tinyhw.autogen.nvidia import rm
+from tinyhw.data_class import dataclass
 
 VRAM_BYTES = 4 << 30  # of every virtual card: real ones have more than most computers that emulate them
 COMMON = (rm.MEMORY_SYSTEM, rm.MEMORY_LOCAL, rm.MEMORY_OF_PROGRAM, rm.VA_SPACE, rm.CHANNEL_GROUP, rm.CONTEXT_SHARE,

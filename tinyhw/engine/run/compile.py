@@ -5,7 +5,6 @@ cache keeps `Code` by the digest of the expression, the target and the compiler'
 is damaged, or has another key, is a miss.
 """
 from __future__ import annotations
-import dataclasses
 import importlib
 import itertools
 import time
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw import trace
 from tinyhw.config import ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, CHECK, DEBUG, DUMP, NOOPT, NV_BASES, SPEC, VIZ
+from tinyhw.data_class import replace
 from tinyhw.device import Device, on_disk
 from tinyhw.engine.memory.disk import refusal
 from tinyhw.errors import DeviceError
@@ -113,7 +113,7 @@ def measured(device: str) -> dict[str, Any]:
 def capabilities_of(arch: str, device: str) -> Capabilities:
   """Return the Capabilities that codegen uses for an architecture, on the machine of a device."""
   assumed: Capabilities = backend(arch).capabilities(arch)
-  return dataclasses.replace(assumed.allowing([variable.key for variable in ALLOWED if variable]), **measured(device))
+  return replace(assumed.allowing([variable.key for variable in ALLOWED if variable]), **measured(device))
 
 def mode() -> tuple[int, ...]:
   """Return the variables on which code depends, and whether code was verified; 0 or False by default."""

@@ -5,13 +5,13 @@ graphs that contain the node read that buffer. A captured run (jit.py) is the li
 """
 from __future__ import annotations
 import time
-from dataclasses import replace
 from typing import Any
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from tinyhw import trace
 from tinyhw.config import BEAM, DEBUG, PROFILE, VIZ
+from tinyhw.data_class import replace
 from tinyhw.device import Buffer, Device, DeviceLike, Launch
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory import cuts, writes

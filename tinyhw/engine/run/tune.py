@@ -5,13 +5,13 @@ architecture and the compiler. So a kernel is searched once for each machine's c
 again. A candidate that the device or its compiler refuses is skipped. A fault of tinyhw is an error (faults.py).
 """
 from __future__ import annotations
-import dataclasses
 import math
 import sys
 import time
 from typing import Any
 
 from tinyhw.config import BEAM, DEBUG, IGNORE_BEAM_CACHE, Context
+from tinyhw.data_class import replace
 from tinyhw.device import Buffer, Device, Launch
 from tinyhw.engine.run.compile import Runner, capabilities_of, compile_kernel, disk_key, kernel_name, mode, value_of
 from tinyhw.errors import OutOfMemory, TinyError
@@ -32,7 +32,7 @@ def tuned(device: str, sink: UOp) -> UOp:
   found = _tuned.get(key)
   if found is None:
     opts = _stored(device, sink)
-    found = _tuned.setdefault(key, sink.replace(arg=dataclasses.replace(info, opts=opts)) if opts else sink)
+    found = _tuned.setdefault(key, sink.replace(arg=replace(info, opts=opts)) if opts else sink)
   return found
 
 def _stored(device: str, sink: UOp) -> tuple[Any, ...]:
@@ -68,7 +68,7 @@ class Trial:
     """Return the shortest of a few runs; infinity if the candidate does not compile or run."""
     info = self.sink.arg if isinstance(self.sink.arg, KernelInfo) else KernelInfo()
     opened = Device[self.device]
-    candidate = self.sink.replace(arg=dataclasses.replace(info, opts=opts))
+    candidate = self.sink.replace(arg=replace(info, opts=opts))
     try:
       with Context(DEBUG=0, CACHE=0, VIZ=0, PROFILE=0): made = compile_kernel(candidate, opened.arch, self.device)
       program = opened.load(made.code)

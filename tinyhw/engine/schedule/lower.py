@@ -7,9 +7,9 @@ around them does.
 """
 from __future__ import annotations
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from tinyhw import trace
+from tinyhw.data_class import dataclass, field
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.writes import is_room
 from tinyhw.engine.schedule.fuse import Fusion, operands

@@ -9,9 +9,9 @@ after which the fewest bytes are held. Cost: O(log(kernels)) a kernel.
 """
 from __future__ import annotations
 from bisect import bisect_left, insort
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
+from tinyhw.data_class import dataclass, field
 from tinyhw.engine.schedule.lower import Kernel, storage_of
 from tinyhw.helpers import round_up
 from tinyhw.uop.ops import UOp

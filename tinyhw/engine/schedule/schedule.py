@@ -17,11 +17,11 @@ A schedule depends only on the canonical graph, so it is kept. The next step of 
 from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from tinyhw import trace
 from tinyhw.config import DEBUG, VIZ
+from tinyhw.data_class import dataclass, field, replace
 from tinyhw.device import on_disk
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.buffers import multi

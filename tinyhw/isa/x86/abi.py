@@ -5,7 +5,8 @@ calling convention".
 """
 from __future__ import annotations
 import sys
-from dataclasses import dataclass
+
+from tinyhw.data_class import dataclass
 
 @dataclass(frozen=True)
 class Abi:

@@ -4,7 +4,8 @@ It holds bytes, and the data that a driver needs to load and launch them. It has
 be stored on disk and read back.
 """
 from __future__ import annotations
-from dataclasses import dataclass
+
+from tinyhw.data_class import dataclass
 
 @dataclass(frozen=True)
 class Code:

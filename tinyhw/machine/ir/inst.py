@@ -10,11 +10,11 @@ Nothing here knows an ISA. Values are in SSA form until `allocate`: a virtual re
 parameters, and a jump passes arguments to them.
 """
 from __future__ import annotations
-from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any
 from collections.abc import Callable, Iterator
 
+from tinyhw.data_class import dataclass, field, replace
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 

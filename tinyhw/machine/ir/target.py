@@ -4,10 +4,10 @@ A difference between two ISAs is a value in a row, else a field here, else a pas
 or codegen/ asks which ISA it serves.
 """
 from __future__ import annotations
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
+from tinyhw.data_class import dataclass, field, replace
 from tinyhw.machine.ir.inst import Bank, Block, Effect, Function, MInst, Reg, RegClass
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import Matrix

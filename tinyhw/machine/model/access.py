@@ -7,8 +7,8 @@ and variables, and called for each lane. Ranges other than that of the lanes hav
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from tinyhw.data_class import dataclass, replace
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp

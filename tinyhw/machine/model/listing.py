@@ -13,9 +13,9 @@ Cost: a few microseconds an instruction, only if the listing is asked for.
 """
 from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from tinyhw import trace
+from tinyhw.data_class import dataclass, field
 from tinyhw.dtype import ALIASES_BY_TYPE, dtypes
 from tinyhw.machine.ir.inst import Bank, Effect, Function, MInst, Reg
 from tinyhw.uop.enums import AxisType, Ops

@@ -1,8 +1,8 @@
 """Bounds of the innermost loops of a listing on a processor's core, as text: ports, issue, latency (scoreboard.py)."""
 from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from tinyhw.data_class import dataclass
 from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.machine.ir.inst import Function, MInst
 from tinyhw.machine.model.listing import Loop, InstructionInfo, loop_name, work_of

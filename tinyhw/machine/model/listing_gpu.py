@@ -7,9 +7,9 @@ It combines listing.py (the lines), listing_notes.py (notes on instructions), tr
 from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tinyhw.data_class import dataclass
 from tinyhw.machine.ir.inst import Function, MInst
 from tinyhw.machine.ir.target import Target
 from tinyhw.machine.model.hardware import Hardware

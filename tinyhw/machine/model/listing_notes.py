@@ -8,8 +8,8 @@ previous iteration, and the note tells so.
 from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from tinyhw.data_class import dataclass
 from tinyhw.machine.ir.inst import Effect, Function, MInst, Reg
 from tinyhw.machine.ir.moves import units_of
 from tinyhw.machine.model.listing import find_loops, innermost, uop_text

@@ -5,8 +5,8 @@ occupancy.py and waves.py compute the numbers. `bounds_of` returns them without 
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from tinyhw.data_class import dataclass
 from tinyhw.machine.ir.inst import Function, MInst
 from tinyhw.machine.model.listing import Loop, InstructionInfo, find_loops, innermost, loop_name, accessed, size
 from tinyhw.machine.model.occupancy import KernelResources, Residency, most_registers, residency

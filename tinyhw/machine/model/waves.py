@@ -18,8 +18,8 @@ them. Cost: O(instructions x depth).
 from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from tinyhw.data_class import dataclass, field
 from tinyhw.machine.ir.inst import Effect, Function, MInst
 from tinyhw.machine.ir.moves import units_of
 from tinyhw.machine.model.listing import Loop

@@ -8,10 +8,10 @@ such a stack. The first View is the nearest to memory.
 The engine has its own, more general method (engine/schedule/indexing.py). This is the library that users know.
 """
 from __future__ import annotations
-from dataclasses import dataclass
 import math
 from collections.abc import Sequence
 
+from tinyhw.data_class import dataclass
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ShapeError
 from tinyhw.uop.enums import Ops

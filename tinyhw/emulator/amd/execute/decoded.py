@@ -7,10 +7,10 @@ depend on the address, so kernels share them.
 """
 from __future__ import annotations
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tinyhw.data_class import dataclass, field
 from tinyhw.emulator.amd.checks.hazards import (
   Start, Wait, classes, is_matrix, registers_of, starts_of, states_of, waits_of)
 from tinyhw.emulator.amd.checks.strict import SCALAR_BASE, SCC

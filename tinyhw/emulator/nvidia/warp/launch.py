@@ -1,6 +1,7 @@
 """The parameters of a launch that its blocks can notice: those of a QMD."""
 from __future__ import annotations
-from dataclasses import dataclass
+
+from tinyhw.data_class import dataclass
 
 @dataclass(frozen=True)
 class LaunchParameters:

@@ -17,9 +17,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
+from tinyhw.data_class import replace
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.form import Generation
 from tinyhw.isa.amd.table.table import build, table

@@ -1,8 +1,8 @@
 """Select products on the matrix unit, whose operands are groups of registers (select/vector.py)."""
 from __future__ import annotations
-from dataclasses import replace
 from typing import Any
 
+from tinyhw.data_class import replace
 from tinyhw.errors import CompileError
 from tinyhw.isa.amd.select.mixed_precision import MixedPrecision
 from tinyhw.isa.amd.select.products import products_row

@@ -19,9 +19,9 @@ import bisect
 import itertools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
+from tinyhw.data_class import replace
 from tinyhw.errors import TinyError
 from tinyhw.isa.sass.asm.syntax import parse
 from tinyhw.isa.sass.macros import floats, integer, memory

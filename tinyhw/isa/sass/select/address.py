@@ -9,10 +9,10 @@ Uniform registers are not allocated. Products of four warps and bulk tensor copi
 BULK_COPIES, MAPS). Bases of buffers get the others.
 """
 from __future__ import annotations
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import NV_BASES
+from tinyhw.data_class import replace
 from tinyhw.isa.sass.abi import Abi
 from tinyhw.isa.sass.select.packed import Packed
 from tinyhw.isa.sass.select.part import FULL

@@ -22,8 +22,8 @@ of "store" rows count until a load of the same bytes can proceed.
 """
 from __future__ import annotations
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
+from tinyhw.data_class import dataclass
 from tinyhw.isa.x86.model import latency_intel, latency_zen
 from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.once import once

@@ -5,10 +5,10 @@ after the code. Row names consist of the mnemonic and register letters; `{v}` is
 that holds a vector.
 """
 from __future__ import annotations
-import dataclasses
 import struct
 from typing import Any
 
+from tinyhw.data_class import replace
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86.select.level import Level, SelectionRule, rule_of
@@ -46,7 +46,7 @@ def bits_of(dtype: DType, value: Any) -> bytes:
 @once
 def constant_row(key: str) -> Inst:
   """A row that reads a constant: cheaper to repeat than to spill."""
-  return dataclasses.replace(TABLE[key], effects=Effect.NONE, rematerialize=True)
+  return replace(TABLE[key], effects=Effect.NONE, rematerialize=True)
 
 def is_short_product(u: UOp) -> bool:
   """Whether both factors are int16, and one of them is not negative.
