@@ -235,11 +235,6 @@ def schedule(canonical: Canonical) -> Schedule:
   while len(_schedules) > CACHE_SIZE: _schedules.popitem(last=False)
   return made
 
-def _reduced_once(roots: list[UOp], came: dict[UOp, UOp]) -> list[UOp]:
-  if not {Ops.EXPAND, Ops.REDUCE_AXIS} <= {u.op for u in UOp.sink(*roots).toposort()}: return roots
-  from tinyhw.engine.schedule.broadcast import reduce_once  # 0.3 ms to load, for graphs that repeat an operand
-  return reduce_once(roots, came)
-
 def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   """Make the schedule of canonical roots. Its results are found by the node under a root's reshapes."""
   passed = _not_recorded if trace.recorder is None else trace.recorder.passed
@@ -247,9 +242,14 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   given = [r for r in asked if r.op not in IN_MEMORY]
   came: dict[UOp, UOp] = {}
   local = dict(zip(given, distribute(given, came)))
-  once = _reduced_once([_computed(x.node) for x in local.values()], came)
-  passed("broadcast", once)
-  roots = [strip(r) for r in split_reductions(once, came)]
+  roots = [_computed(x.node) for x in local.values()]
+  ops = {u.op for u in UOp.sink(*roots).toposort()}
+  if Ops.REDUCE_AXIS in ops and Ops.EXPAND in ops:
+    from tinyhw.engine.schedule.broadcast import reduce_once  # 0.3 ms to load, for graphs that repeat an operand
+    roots = reduce_once(roots, came)
+  passed("broadcast", roots)
+  if Ops.REDUCE_AXIS in ops: roots = split_reductions(roots, came)
+  roots = [strip(r) for r in roots]
   passed("split", roots)
   fusion = fused(roots)
   passed("fuse", fusion)
