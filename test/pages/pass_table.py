@@ -22,6 +22,7 @@ from tinyhw.engine.schedule import schedule as scheduling
 from tinyhw.machine.ir.target import Target
 from tinyhw.machine.passes import PASSES as MACHINE, steps
 
+LOWER = Path(__file__).resolve().parents[2] / "tinyhw/codegen/lower"
 # the column of each instruction set, and architectures that have all of its hooks
 SETS = {"x86": ("x86_64:avx2",), "amd": ("gfx942", "gfx1100"), "sass": ("sm_80", "sm_90")}
 
@@ -35,9 +36,13 @@ def file_of(function: Callable[..., Any]) -> str: return f"`{function.__module__
 def functions_of(step: codegen.Pass | codegen.ListPass) -> list[Callable[..., Any]]:
   """Return the functions that a pass calls, the main one first: the one in the file of the pass's name."""
   assert isinstance(step.run, FunctionType)
-  if step.run.__module__ == codegen.__name__ and step.run.__name__ == step.name:   # it imports its module late
-    return [getattr(importlib.import_module(f"tinyhw.codegen.lower.{step.name}"), step.name)]
-  called = [vars(codegen).get(name) for name in step.run.__code__.co_names]
+  names = step.run.__code__.co_names
+  if step.run.__module__ == codegen.__name__ and step.run.__name__ == step.name:   # it imports its modules late
+    modules = [importlib.import_module(f"tinyhw.codegen.lower.{path.stem}")
+               for path in map(LOWER.joinpath, [f"{name}.py" for name in names]) if path.exists()]
+    return [function for module in modules for name in names if inspect.isfunction(function := vars(module).get(name))
+            and function.__module__ == module.__name__]
+  called = [vars(codegen).get(name) for name in names]
   found = [function for function in called if inspect.isfunction(function)] or [step.run]
   return sorted(found, key=lambda function: function.__name__ != step.name)
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 
 from tinyhw.codegen.kernel.access import merge_ranges, split_ranges
 from tinyhw.codegen.kernel.grid import ranges_of
-from tinyhw.codegen.matrix.operands import tile_of
 from tinyhw.codegen.plan.heuristic import choose
 from tinyhw.codegen.transform.keep import keep_terms
 from tinyhw.codegen.transform.lane_reduction import fold_lanes
@@ -116,10 +115,10 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
   peeled, more = peel_reductions(peeled, applied, fresh)
   split, pieces = apply_pieces(peeled, applied + more)
   done = stage_loads(split, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
-  tile = tile_of(opts, pieces, aligned)
-  if tile is not None:
-    from tinyhw.codegen.matrix.matrix import use_matrix  # for matrix units
-    done = use_matrix(done, tile, matrices)
+  if any(o.op is OptOps.MATRIX for o in opts):
+    from tinyhw.codegen.matrix import matrix, operands  # for matrix units; 1.5 ms to load
+    tile = operands.tile_of(opts, pieces, aligned)
+    if tile is not None: done = matrix.use_matrix(done, tile, matrices)
   done = fold_lanes(done, wave)
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
   return done.replace(arg=KernelInfo(info.name, opts, info.origin))

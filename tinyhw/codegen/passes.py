@@ -12,13 +12,10 @@ from collections.abc import Callable
 from tinyhw import trace
 from tinyhw.codegen.kernel.grid import flatten_grid, grid_size
 from tinyhw.codegen.lower.accumulate import accumulate_reductions
-from tinyhw.codegen.lower.coalesce import coalesce
 from tinyhw.codegen.lower.expand import unroll, vectors_as_copies
-from tinyhw.codegen.lower.fragments import widen_fragments
 from tinyhw.codegen.lower.indices import fits, lower_indices
 from tinyhw.codegen.lower.legalize import legalize
 from tinyhw.codegen.lower.linearize import linearize
-from tinyhw.codegen.lower.pipeline import pipeline
 from tinyhw.codegen.lower.vectorize import vectorize
 from tinyhw.codegen.math.decompose import decompose
 from tinyhw.codegen.transform.stage import stage_values
@@ -45,17 +42,28 @@ class ListPass(NamedTuple):
   name: str
   run: Callable[[list[UOp], frozenset[int], Capabilities], list[UOp]]
 
+def coalesce(sink: UOp, capabilities: Capabilities) -> UOp:
+  """Run the passes of coalesce.py and fragments.py."""
+  if not capabilities.lanes: return sink
+  from tinyhw.codegen.lower import coalesce as module, fragments  # 0.4 ms to load; elsewhere vectorize makes wide loads
+  return fragments.widen_fragments(module.coalesce(sink, capabilities))
+
 def prefetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
   """Run the pass of prefetch.py."""
   from tinyhw.codegen.lower import prefetch as module  # only GPUs copy while they compute
   return module.prefetch(uops, written, capabilities)
+
+def pipeline(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
+  """Run the pass of pipeline.py."""
+  from tinyhw.codegen.lower import pipeline as module  # as prefetch
+  return module.pipeline(uops, written)
 
 PASSES = (
   Pass("grid", lambda sink, _: flatten_grid(sink)),
   Pass("stage", lambda sink, _: stage_values(sink)),
   Pass("unroll", lambda sink, capabilities: unroll(vectors_as_copies(sink) if capabilities.lanes else sink)),
   Pass("vectorize", vectorize),
-  Pass("coalesce", lambda sink, capabilities: widen_fragments(coalesce(sink, capabilities))),
+  Pass("coalesce", coalesce),
   Pass("accumulate", accumulate_reductions, False),
   Pass("indices", lambda sink, capabilities: lower_indices(sink, capabilities.lanes > 0), False),
   Pass("decompose", decompose, False),
@@ -63,7 +71,7 @@ PASSES = (
 )
 LIST_PASSES = (
   ListPass("prefetch", prefetch),
-  ListPass("pipeline", lambda uops, written, _: pipeline(uops, written)),
+  ListPass("pipeline", pipeline),
 )
 NAMES = (*[p.name for p in PASSES], "linearize", *[p.name for p in LIST_PASSES])
 

@@ -21,7 +21,6 @@ from tinyhw.arithmetic import round_to
 from tinyhw.codegen.math import casts, division
 from tinyhw.codegen.math.casts import SMALL_FLOATS
 from tinyhw.codegen.math.maximum import FOLD, never_nan
-from tinyhw.codegen.math.transcendental import FUNCTIONS, expand, expansions
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.ir.target import Capabilities
@@ -89,7 +88,7 @@ class Decomposer:
     if result is None: rule, result = Decomposer._widened, self._widened(op, dtype, src, operand)
     if result is not None: return self._reported(rule, op, dtype, src, result)
     if operand.count > 1 and self.has(op, operand.scalar()): return UOp(op, dtype, src)
-    if op in expansions: return self._reported(FUNCTIONS[op], op, dtype, src, self.expanded(op, src))
+    if op in GroupOp.Transcendental: return self.expanded(op, src)
     if op is Ops.BITCAST: return UOp(op, dtype, src)
     raise CompileError(f"the target has no {op.name} of {operand}, and codegen knows no other way to compute it; cast "
                        f"the operands to another type")
@@ -102,7 +101,7 @@ class Decomposer:
   def _widened(self, op: Ops, dtype: DType, src: tuple[UOp, ...], operand: DType) -> UOp | None:
     """Build an operation of 8 or 16 bit integers in 32 bits. The result wraps when it is converted back."""
     if not dtypes.is_int(operand) or operand.scalar().itemsize > 2 or op is Ops.BITCAST: return None
-    if op in expansions: return None
+    if op in GroupOp.Transcendental: return None
     if operand.count > 1 and not self.has(op, dtypes.int32.vec(operand.count)) and self.has(op, operand.scalar()):
       return None
     result = self.alu(op, *[self.cast(s, dtypes.int32) if dtypes.is_int(s.dtype) else s for s in src])
@@ -119,14 +118,15 @@ class Decomposer:
   def expanded(self, op: Ops, src: tuple[UOp, ...]) -> UOp:
     """Return a transcendental function of the operands. Its expression is decomposed once, over placeholders, and
     copied."""
+    from tinyhw.codegen.math import transcendental  # 1.5 ms to load, for kernels that have such functions
     count, scalars = src[0].dtype.count, [s.dtype.scalar() for s in src]
     key = (self.capabilities, op, src[0].dtype)
     if key not in _templates:
       holes = [UOp(Ops.NOOP, d, (), k) for k, d in enumerate(scalars)]
-      body = expand(UOp(op, scalars[0], tuple(holes)), self.has(Ops.MULACC, src[0].dtype))
+      body = transcendental.expand(UOp(op, scalars[0], tuple(holes)), self.has(Ops.MULACC, src[0].dtype))
       assert body is not None
       _templates[key] = self.copied(body, {h: UOp(Ops.NOOP, h.dtype.vec(count), (), h.arg) for h in holes}, count)
-    return _fill(_templates[key], src)
+    return self._reported(transcendental.FUNCTIONS[op], op, src[0].dtype, src, _fill(_templates[key], src))
 
   def copied(self, body: UOp, new: dict[UOp, UOp], count: int) -> UOp:
     """Return an expression of scalars as the same on lanes, decomposed."""

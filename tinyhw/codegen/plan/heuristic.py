@@ -15,7 +15,6 @@ import math
 from tinyhw.codegen.kernel.access import StridedAccess, access_of
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.plan.loop_order import ordered, steps_by_range
-from tinyhw.codegen.plan.matrix_tile import in_order
 from tinyhw.codegen.plan.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, MOST_OVERLAP, PAGE_BYTES, tile
 from tinyhw.codegen.transform.keep import kept_terms
 from tinyhw.codegen.transform.tiling import (
@@ -63,15 +62,16 @@ def lanes_of(nest: Nest, capabilities: Capabilities) -> int:
 
 def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tuple[Opt, ...]:
   """Return the opts for the loops of one store. in_place: as for nest_of."""
+  opts: tuple[Opt, ...]
   nest = nest_of(store, in_place)
   if capabilities.lanes:
-    from tinyhw.codegen.plan.workgroup import spread  # for GPUs; 0.2 ms to load
-    return grid(nest, spread(nest, capabilities), capabilities)
+    from tinyhw.codegen.plan import matrix_tile, workgroup  # for GPUs; with `matrix` 2 ms to load
+    opts = grid(nest, workgroup.spread(nest, capabilities), capabilities)
+    return matrix_tile.in_order(opts, {r.arg[0]: size_of(r) for r in nest.ranges}, capabilities)
   lanes = lanes_of(nest, capabilities)
   if lanes < 2: return grid(nest, (), capabilities)
   nested = {v for u in nest.reduces for v in u.src[0].toposort() if v.op is Ops.REDUCE}
   inner = [u for u in nest.reduces if len(u.ranges) == len(nest.ranges) and u not in nested]
-  opts: tuple[Opt, ...]
   shuffled = capabilities.shuffled_bytes
   if nested and are_rows(nest, lanes): opts = keeping(nest, rows(nest, lanes, shuffled), capabilities)
   elif nested and are_blocks(nest, nested): opts = rows(nest, lanes, shuffled)
@@ -246,4 +246,4 @@ def grid(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple
     out.append(Opt(OptOps.GRID, r.arg[0]))
     items *= max(n // factor, 1)
     if items >= capabilities.threads * CHUNKS_PER_THREAD: break
-  return in_order(tuple(out), {r.arg[0]: size_of(r) for r in outer}, capabilities)
+  return tuple(out)
