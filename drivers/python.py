@@ -18,7 +18,11 @@ Kernel = Callable[[Sequence[Any], Sequence[int], int, int], None]
 def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
   """Open the device PYTHON, or PYTHON:1, ...; there may be any count of independent ones."""
   name = f"PYTHON:{ordinal}" if ordinal else "PYTHON"
-  return Compiled(name, PythonAllocator(name), ["python"], runtime=load)
+  return PythonDevice(name, PythonAllocator(name), ["python"], runtime=load)
+
+class PythonDevice(Compiled):
+  """It has the schedules of a CPU."""
+  row_bytes = 1 << 18
 
 class PythonAllocator(Allocator):
   """Opaque buffers are memoryviews of bytes. A part of one is a slice."""

@@ -84,6 +84,8 @@ class Compiled:
   Subclasses may override `load`, `submit` and `record` instead.
   """
   some_asynchronous = False     # was an asynchronous device ever opened?
+  # Bytes of a worker's scratch memory in which a kernel may keep the rows between two products (kept_rows.py).
+  row_bytes = 0
 
   def __init__(self, device: str, allocator: Allocator, renderers: Sequence[str] = (),
                runtime: Callable[[Any], Any] | None = None,

@@ -113,11 +113,15 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
     fresh += len(ranges_of(sink.src[0]))
   peeled = UOp.sink(*stores, arg=sink.arg)
   peeled, more = peel_reductions(peeled, applied, fresh)
-  split, pieces = apply_pieces(peeled, applied + more)
-  done = stage_loads(split, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
+  split = apply_pieces(peeled, applied + more)
+  done = split.sink
+  if any(u.op is Ops.STAGE for u in nodes):
+    from tinyhw.codegen.transform import shorten  # for kernels that keep rows; 0.3 ms to load
+    done = shorten.shorten(split, shorten.limits_of(peeled, applied + more))
+  done = stage_loads(done, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
   if any(o.op is OptOps.MATRIX for o in opts):
     from tinyhw.codegen.matrix import matrix, operands  # for matrix units; 1.5 ms to load
-    tile = operands.tile_of(opts, pieces, aligned)
+    tile = operands.tile_of(opts, split.pieces, aligned)
     if tile is not None: done = matrix.use_matrix(done, tile, matrices)
   done = fold_lanes(done, wave)
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()

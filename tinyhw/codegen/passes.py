@@ -37,16 +37,25 @@ class Pass(NamedTuple):
   is_kernel: bool = True  # its result keeps the rules of docs/design/uop.md, and SPEC checks them
 
 class ListPass(NamedTuple):
-  """A step from the uops of a Program to such uops, for targets whose lanes are threads. It also gets the written
-  slots."""
+  """A step from the uops of a Program to such uops. It also gets the written slots.
+
+  has_lanes: whether it is for targets whose lanes are threads, or for the others.
+  """
   name: str
   run: Callable[[list[UOp], frozenset[int], Capabilities], list[UOp]]
+  has_lanes: bool
 
 def coalesce(sink: UOp, capabilities: Capabilities) -> UOp:
   """Run the passes of coalesce.py and fragments.py."""
   if not capabilities.lanes: return sink
   from tinyhw.codegen.lower import coalesce as module, fragments  # 0.4 ms to load; elsewhere vectorize makes wide loads
   return fragments.widen_fragments(module.coalesce(sink, capabilities))
+
+def reuse(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
+  """Run the pass of reuse.py."""
+  if sum(u.op is Ops.DEFINE_LOCAL for u in uops) < 2: return uops
+  from tinyhw.codegen.lower import reuse as module  # 0.3 ms to load, for kernels with several arrays
+  return module.reuse_arrays(uops)
 
 def prefetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
   """Run the pass of prefetch.py."""
@@ -70,8 +79,9 @@ PASSES = (
   Pass("legalize", legalize, False),
 )
 LIST_PASSES = (
-  ListPass("prefetch", prefetch),
-  ListPass("pipeline", pipeline),
+  ListPass("reuse", reuse, False),
+  ListPass("prefetch", prefetch, True),
+  ListPass("pipeline", pipeline, True),
 )
 NAMES = (*[p.name for p in PASSES], "linearize", *[p.name for p in LIST_PASSES])
 
@@ -88,6 +98,8 @@ ORDER = (
   Before("indices", "decompose", "decompose divides machine integers only"),
   Before("decompose", "legalize", "a vector operation in other vector operations is better than lane by lane"),
   Before("legalize", "linearize", "legalize splits what all others made"),
+  Before("linearize", "reuse", "the order of loops tells when an array is read for the last time"),
+  Before("reuse", "prefetch", "a target has one of them: workers with their scratch memory, or lanes that share it"),
   Before("linearize", "prefetch", "loops are brackets in a list, whose bodies move"),
   Before("prefetch", "pipeline", "asynchronous copies need no registers; pipeline takes the loops that prefetch "
          "leaves"),
@@ -110,7 +122,7 @@ def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
     _passed(step.name, name, kernel)
   uops, order = linearize(kernel, capabilities.lanes > 0), list(sink.toposort())
   written = frozenset(u.src[0].src[0].arg[0] for u in order if u.op is Ops.STORE and u.src[0].src[0].op is Ops.PARAM)
-  late: tuple[ListPass, ...] = LIST_PASSES if capabilities.lanes else ()
+  late = [p for p in LIST_PASSES if p.has_lanes is bool(capabilities.lanes)]
   is_shown = bool(DUMP) or trace.recorder is not None
   if is_shown and late: _passed("linearize", name, program_of(name, uops, order, flat, written))
   for late_step in late:

@@ -1,6 +1,6 @@
 """The order of nodes: statements that share loops, the loops of values, and no duplicated nodes."""
 from test.codegen.kernels import AVX2, EVERYTHING, POOR, axis, check, count, softmax
-from tinyhw.codegen.lower.linearize import bits_of
+from tinyhw.codegen.lower.linearize import bits_of, tile_order
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
@@ -82,3 +82,33 @@ def test_deep_expressions_need_no_recursion() -> None:
   assert len(lower(UOp.sink(out.index(v).store(x, r, v)), AVX2, "deep").uops) > 3000
 
 def test_bits() -> None: assert list(bits_of(0b101001)) == [0, 3, 5] and list(bits_of(0)) == []
+
+def tile(m: int, n: int, rows: int) -> tuple[list[UOp], list[UOp], list[UOp]]:
+  """Return m x n accumulators of a tile of a product, in the order of its columns, and the operands of both sides.
+
+  rows: the position of the first operand in a product.
+  """
+  r, x = axis(8, 0, "REDUCE"), UOp.param(0, F32, 8 * (m + n))
+  one, other = [[x.index(r * (m + n) + k).load() for k in range(first, last)] for first, last in ((0, m), (m, m + n))]
+  found = []
+  for j, b in enumerate(other):
+    for i, a in enumerate(one):
+      variable = UOp(Ops.ACC, F32, (UOp.const(F32, 0),), (j * m + i, 0, 0))
+      pair = (a, b) if rows == 0 else (b, a)
+      found.append(UOp(Ops.REDUCE, F32, (variable, UOp(Ops.MULACC, F32, (*pair, variable)), r), Ops.ADD))
+  return found, one, other
+
+def test_the_fewer_operands_of_a_tile_stay_live() -> None:
+  for rows in (0, 1):
+    found, one, other = tile(4, 2, rows)
+    assert [u.src[1].src[rows] for u in tile_order(found)] == [a for a in one for _ in other]
+    found, one, other = tile(2, 4, rows)
+    assert tile_order(found) == found, "they are in this order"
+
+def test_what_is_no_whole_tile_keeps_its_order() -> None:
+  found, *_ = tile(4, 2, 0)
+  assert tile_order(found[:-1]) == found[:-1]
+  assert tile_order(tile(4, 1, 0)[0]) == tile(4, 1, 0)[0]
+  r = axis(8, 0, "REDUCE")
+  total = UOp(Ops.REDUCE, F32, (found[0].src[0], found[0].src[0] + 1, r), Ops.ADD)
+  assert tile_order([total, *found]) == [total, *found]

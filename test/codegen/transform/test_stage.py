@@ -1,13 +1,16 @@
 """Shared arrays: filled once for each point of the outer loops, with gates applied, for every kind of range."""
 import pytest
 
-from test.codegen.kernels import ALL_TARGETS, AVX2, axis, check, count, staged_matmul
+from test.codegen.kernels import ALL_TARGETS, AVX2, agree, axis, check, count, staged_matmul
 from tinyhw.codegen.kernel.grid import flatten_grid
-from tinyhw.codegen.transform.stage import position_of, stage_values
+from tinyhw.codegen.optimize import with_opts
+from tinyhw.codegen.transform.stage import position_of, size_of_stage, stage_values
+from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.verify.verify import verify
 
 F32 = dtypes.float32
 
@@ -66,3 +69,17 @@ def test_an_array_that_no_memory_holds_is_refused() -> None:
   local = UOp(Ops.STAGE, F32, (UOp.const(F32, 1.0), s), (0,))
   with pytest.raises(CompileError, match="give its ranges ends that are bounded"):
     stage_values(UOp.sink(UOp.param(0, F32, 1).index(0).store(local.index(0).load())))
+
+@pytest.mark.parametrize("amount", (2, 3, 4, 5))
+def test_the_last_step_of_a_tile_overlaps_others_in_the_array(amount: int) -> None:
+  """An element has the position of its index, not that of its iteration."""
+  out, a = UOp.param(0, F32, 14), UOp.param(1, F32, 14)
+  i, r, s = axis(2, 0), axis(7, 1), axis(7, 2, "STAGE")
+  local = UOp(Ops.STAGE, F32, (a.index(i * 7 + s).load() * 2, s), (0,))
+  kernel = UOp.sink(out.index(i * 7 + r).store(local.index(6 - r).load(), i, r))
+  for opts in ((Opt(OptOps.UPCAST, 2, amount),), (Opt(OptOps.UPCAST, 2, amount), Opt(OptOps.UPCAST, 0, 2))):
+    tiled = with_opts(kernel, opts)
+    assert size_of_stage(next(u for u in tiled.toposort() if u.op is Ops.STAGE)) == 7
+    verify(tiled, 2)
+    agree(kernel, tiled)
+    for target in ALL_TARGETS.values(): check(tiled, target, passes=True)

@@ -121,7 +121,7 @@ def test_pieces_tell_what_became_of_each_range() -> None:
   out, a = UOp.param(0, F32, 30), UOp.param(1, F32, 30)
   r, s = axis(6, 0), axis(5, 1)
   kernel = UOp.sink(out.index(r * 5 + s).store(a.index(s * 6 + r).load(), r, s))
-  tiled, pieces = apply_pieces(kernel, (Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.VECTOR, 1, 4), Opt(OptOps.GRID, 1)))
+  tiled, pieces, _ = apply_pieces(kernel, (Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.VECTOR, 1, 4), Opt(OptOps.GRID, 1)))
   assert [(p.arg[1].name, size_of(p)) for p in pieces[r]] == [("LOOP", 3), ("UPCAST", 2)]
   assert [(p.arg[1].name, size_of(p)) for p in pieces[s]] == [("GLOBAL", 2), ("VECTOR", 4)]
   assert [p.arg[1].name for p in sorted(pieces[r] + pieces[s], key=lambda p: p.arg)] == ["GLOBAL", "LOOP", "UPCAST",

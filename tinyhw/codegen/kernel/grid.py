@@ -20,8 +20,9 @@ _CLOSING = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE})
 
 def values_of(u: UOp) -> tuple[UOp, ...]:
   """Return the sources of a REDUCE, STORE or STAGE that are not its ranges."""
-  if u.op is not Ops.STORE: return u.src[:1]
-  return u.src[:3] if len(u.src) > 2 and u.src[2].op is not Ops.RANGE else u.src[:2]
+  fewest = 2 if u.op is Ops.STORE else 1
+  more = u.op is not Ops.REDUCE and len(u.src) > fewest and u.src[fewest].op is not Ops.RANGE   # a gate or a position
+  return u.src[:fewest + more]
 
 def ranges_of(u: UOp) -> tuple[UOp, ...]:
   """Return the ranges that a REDUCE, STORE or STAGE closes."""

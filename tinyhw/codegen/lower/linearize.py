@@ -68,6 +68,22 @@ def bits_of(mask: int) -> Iterator[int]:
     yield low.bit_length() - 1
     mask ^= low
 
+def updates_of(reduction: UOp) -> list[UOp]: return [u for u in reduction.src[1:] if u.op is not Ops.RANGE]
+
+def tile_order(reductions: list[UOp]) -> list[UOp]:
+  """Return the accumulators of a tile in the order in which fewest operands are live.
+
+  They are the products of each of some operands with each of others. All products of one of the more numerous operands
+  come first, then those of the next one. The fewer operands stay in registers. Other reductions keep their order.
+  """
+  products = [u for r in reductions for u in updates_of(r)[:1]]
+  if len(products) < len(reductions) or any(u.op is not Ops.MULACC for u in products): return reductions
+  first, second = ({u.src[k]: None for u in products} for k in (0, 1))
+  if min(len(first), len(second)) < 2 or len(first) * len(second) != len(products): return reductions
+  more = 0 if len(first) > len(second) else 1
+  rank = {u: n for n, u in enumerate((first, second)[more])}
+  return [r for _, r in sorted(zip(products, reductions), key=lambda pair: rank[pair[0].src[more]])]
+
 def factors_of(updates: list[list[UOp]]) -> list[list[UOp]]:
   """Return for each step the operands of its matrix products.
 
@@ -220,8 +236,8 @@ class Linearizer:
 
   def _finish(self, block: EmittedBlock, statements: list[Statement]) -> None:
     """Emit statements in their innermost loop: assign variables term by term, and store values."""
-    reductions = [s.node for s in statements if s.node.op is Ops.REDUCE]
-    updates = [[u for u in r.src[1:] if u.op is not Ops.RANGE] for r in reductions]
+    reductions = tile_order([s.node for s in statements if s.node.op is Ops.REDUCE])
+    updates = [updates_of(r) for r in reductions]
     factors = factors_of(updates) if self.lanes else []
     ahead, loaded = AHEAD_BYTES // sum(f.dtype.itemsize for f in factors[0]) if factors and factors[0] else 0, 0
     for k in range(max(map(len, updates), default=0)):

@@ -96,7 +96,10 @@ class ReductionLoad:
                capabilities: Capabilities):
     self.access = access_of(load)
     self.nest, self.reduce_ranges, self.lanes, self.capabilities = nest, reduce_ranges, lanes, capabilities
-    self.ranges = frozenset(self.access.strides) | self.access.opaque
+    array = load.src[0].src[0]
+    # of an array that another loop has filled: the loops that it was filled in, with lanes where this loop has them
+    self.kept = frozenset(array.ranges) if array.op is Ops.STAGE else frozenset()
+    self.ranges = frozenset(self.access.strides) | self.access.opaque | self.kept
     self.itemsize = load.dtype.itemsize
     self.slot = load.src[0].src[0].arg[0] if load.src[0].src[0].op is Ops.PARAM else None
     self.gated = len(load.src) > 1
@@ -104,11 +107,11 @@ class ReductionLoad:
     self.far = self._far()
     self.room = max(max(capabilities.cache_bytes[:1], default=SMALL_CACHE) // PAGE_BYTES - OTHER_STREAMS, 1)
     self.free = [r for r in nest.ranges if r not in self.ranges]
-    self.streams = [r for r in nest.ranges if r in self.ranges
+    self.streams = [r for r in nest.ranges if r in self.ranges - self.kept
                     and self._is_stream(self.access.strides.get(r, 0) * self.itemsize)]
     if not self.free: self.room = min(self.room, MOST_STREAMS)
     self.value = values_from(load, body)[-1]
-    self.work = float(sum(is_data(v) for v in self.value.toposort()))     # operations on an element alone
+    self.work = float(sum(is_data(v) for v in computed(self.value)))     # operations on an element alone
     self.pairs: tuple[LoopPair, ...] = ()     # of the largest window, whether it fits or not
     self.windows = self._windows(body) if self.slot is not None and not self.gathered else []
     # of each window: bytes, and the loops outside of it
@@ -147,6 +150,7 @@ class ReductionLoad:
   def direct_cost(self, vector: UOp) -> float:
     """Return the cost of a copy that is read in place, in loads."""
     gate = GATE_COST if self.gated else 0.0
+    if vector in self.kept: return 1.0
     if vector not in self.ranges: return 1.0 + self.far * (FAR_SHARED_COST - 1.0) + gate
     if self.access.strides.get(vector) != 1: return self._strided(vector) + gate * self.lanes
     return self._crossing(vector) + (0.0 if is_reduce(vector) else self.far * (FAR_COST - 1.0)) + gate
@@ -255,7 +259,7 @@ class CostModel:
     self.reduces = [u for u in reduces if terms_of(u) == self.terms]    # the others are small compared to it
     self.reduce_ranges = tuple(dict.fromkeys(r for u in self.reduces for r in ranges_of(u)))
     self.last = max(self.reduce_ranges, key=lambda r: r.arg)
-    bodies = {v: u.src[0] for u in self.reduces for v in u.src[0].toposort()}
+    bodies = {v: u.src[0] for u in self.reduces for v in computed(u.src[0])}
     self.loads = [ReductionLoad(v, body, nest, self.reduce_ranges, lanes, capabilities) for v, body in bodies.items()
                   if v.op is Ops.LOAD]
     self.stores = [a for a in nest.accesses if a.is_store]
@@ -265,9 +269,9 @@ class CostModel:
       for r, c in a.strides.items():
         if abs(c) != 1:
           self.pages[r] = max(self.pages.get(r, 0.0), min(abs(c) * a.node.src[0].dtype.itemsize / PAGE_BYTES, 1.0))
-    alone = {v for o in self.loads for v in o.value.toposort()}
+    alone = {v for o in self.loads for v in computed(o.value)}
     self.body = max(1, sum(is_data(v) and v not in alone for v in bodies))
-    copied = {v for o in self.loads if o.windows for v in o.value.toposort()}
+    copied = {v for o in self.loads if o.windows for v in computed(o.value)}
     self.operations = max(1, sum(is_data(v) and v not in copied for v in bodies))   # of one iteration, in code
 
   def cost(self, t: RegisterTile, plans: list[list[ReadPlan]], limit: float = math.inf) -> float | None:
@@ -321,7 +325,7 @@ class CostModel:
     elements = {r: t.repetitions.get(r, 1) * (self.lanes if r is t.vector else 1) for r in self.nest.ranges}
     steps = steps_by_range(self.nest.ranges, elements)
     loops = [r for r in self.nest.ranges if steps[r] > 1]
-    reads = [o.access for o, plan in zip(self.loads, plans) if plan.opt is None]
+    reads = [o.access for o, plan in zip(self.loads, plans) if plan.opt is None and not o.kept]
     panels = [o for o, plan in zip(self.loads, plans) if plan.opt is not None and plan.window is None]
     outside = frozenset(r for o in panels[:1] for r in o.ranges)
     again = least_cost(loops, outside, steps, reads, self.capabilities.cache_bytes)
@@ -400,6 +404,10 @@ def is_data(u: UOp) -> bool:
   """Does the node compute an element by more than an addition? An addition is free with a multiplication."""
   return (u.op in GroupOp.ALU and u.op is not Ops.ADD and not u.dtype.name.startswith("weak")
           and u.dtype.scalar().itemsize > 1)
+
+def computed(u: UOp) -> dict[UOp, None]:
+  """Return the nodes below a value, without those of arrays that another loop has filled."""
+  return u.toposort(lambda v: v.op is not Ops.STAGE)
 
 def terms_of(reduce: UOp) -> int:
   """Return the number of terms of a REDUCE."""

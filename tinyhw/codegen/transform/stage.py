@@ -16,6 +16,7 @@ import math
 
 from tinyhw import trace
 from tinyhw.codegen.kernel.affine import make, number
+from tinyhw.codegen.kernel.grid import ranges_of, values_of
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.uop.enums import AxisType, Ops
@@ -51,12 +52,12 @@ def stage_values(sink: UOp) -> UOp:
       tile = [r for r in u.replace(src=src).ranges if r.arg[1] in TILE]
       outer[u] = [r for r in tile if r.arg[1] is not AxisType.VECTOR] if len(u.arg) > 1 else []
       inner[u] = [r for r in tile if r not in outer[u]]
-      new[u] = _fill(u, src[0], outer[u] + list(src[1:]), inner[u], fresh)
+      new[u] = _fill(u, u.replace(src=src), outer[u], inner[u], fresh)
       fresh += len(inner[u])
     elif u.op is Ops.INDEX and u.src[0].op is Ops.STAGE:
       position = src[1]
       if outer[u.src[0]]:
-        own = number(math.prod(int(r.src[0].vmax) for r in u.src[0].src[1:]))
+        own = number(size_of_stage(u.src[0]))
         position = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (position_of(outer[u.src[0]]), own)),
                                                   position))
       for r in inner[u.src[0]]: position = _append(position, r)
@@ -65,15 +66,30 @@ def stage_values(sink: UOp) -> UOp:
   trace.hand_on(new)
   return new[sink]
 
-def _fill(stage: UOp, value: UOp, ranges: list[UOp], inner: list[UOp], fresh: int) -> UOp:
-  """Return the shared array of one STAGE after the store that fills it."""
+def size_of_stage(stage: UOp) -> int:
+  """Return the elements of a STAGE along its own ranges."""
+  values = values_of(stage)
+  if len(values) > 1: return int(values[1].vmax) + 1
+  return math.prod(max(int(r.src[0].vmax), 0) for r in ranges_of(stage))
+
+def _fill(old: UOp, stage: UOp, outer: list[UOp], inner: list[UOp], fresh: int) -> UOp:
+  """Return the shared array of a STAGE after the store that fills it. old: the STAGE before its sources were replaced.
+
+  outer, inner: ranges of the tile that became axes. fresh: the id of the first loop over inner ones.
+  """
   changes = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.VECTOR)) for k, r in enumerate(inner)
              if r.arg[1] is AxisType.VECTOR}
-  value, axes = value.substitute(changes), ranges + [changes.get(r, r) for r in inner]
-  size = 1
-  for r in axes: size *= max(int(r.src[0].vmax), 0)
+  values, ranges = values_of(stage), ranges_of(stage)
+  axes = [changes.get(r, r) for r in inner]
+  size = math.prod([size_of_stage(old), *[int(r.src[0].vmax) for r in (*outer, *inner)]])
   if size > 1 << 40:
     raise CompileError(f"a STAGE of {size} elements does not fit in any memory; give its ranges ends that are bounded")
   local = UOp(Ops.DEFINE_LOCAL, stage.dtype, (), (stage.arg[0], size))
-  store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, stage.dtype, (local, position_of(axes))), value, *axes))
+  position = position_of([*outer, *ranges])
+  if len(values) > 1 or any(r.src[0].op is not Ops.CONST for r in ranges):
+    own = make(Ops.MUL, dtypes.weakint, (position_of(outer), number(size_of_stage(old))))
+    position = make(Ops.ADD, dtypes.weakint, (own, values[1] if len(values) > 1 else position_of([*ranges])))
+  for r in axes: position = _append(position, r)
+  store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, stage.dtype, (local, position)),
+                                       values[0].substitute(changes), *outer, *ranges, *axes))
   return UOp(Ops.AFTER, stage.dtype, (local, store))

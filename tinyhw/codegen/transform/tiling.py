@@ -132,10 +132,16 @@ def apply(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> UOp:
   order: ids of ranges, outermost first, for the remaining loops. Without it they are in the order of their ids, and the
   grid is in the order of the opts.
   """
-  return apply_pieces(sink, opts, order)[0]
+  return apply_pieces(sink, opts, order).sink
 
-def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> tuple[UOp, dict[UOp, list[UOp]]]:
-  """Return the same, and the parts of each range, outermost first."""
+class SplitKernel(NamedTuple):
+  """A kernel with split ranges. pieces: the parts of each old range, outermost first. values: its value from these."""
+  sink: UOp
+  pieces: dict[UOp, list[UOp]]
+  values: dict[UOp, UOp]
+
+def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> SplitKernel:
+  """Return the same, with the parts of each range."""
   nodes = sink.toposort()
   ranges = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: r.arg)
   rank = {axis: k for k, axis in enumerate(order)}
@@ -160,7 +166,7 @@ def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) 
     step = make(Ops.MUL, dtypes.weakint, (new, number(p.stride)))
     if p is first_part[r] and size_of(r) % p.stride: step = at_most(step, size_of(r) - p.stride)
     value[r] = make(Ops.ADD, dtypes.weakint, (value[r], step))
-  return _rebuild(sink, value, pieces), pieces
+  return SplitKernel(_rebuild(sink, value, pieces), pieces, value)
 
 def at_most(x: UOp, limit: int) -> UOp:
   """Return the smaller of an index and a limit, in a form with exact bounds."""
@@ -176,6 +182,8 @@ def _rebuild(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> 
       closed = sorted((p for r in ranges_of(u) for p in pieces.get(r, [r])), key=lambda p: p.arg)
       values = tuple(new[s] for s in values_of(u))
       if u.op is Ops.REDUCE and not closed: new[u] = values[0]
+      elif u.op is Ops.STAGE and any(new[r].op is not Ops.RANGE for r in ranges_of(u)):
+        new[u] = UOp(u.op, u.dtype, (values[0], _position(u, new), *closed), u.arg)
       else: new[u] = UOp(u.op, u.dtype, values + tuple(closed), u.arg)
     else:
       src = tuple([new[s] for s in u.src])
@@ -183,6 +191,15 @@ def _rebuild(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> 
                                            u.arg) if u.tag is None else UOp(u.op, u.dtype, src, u.arg, u.tag)
   trace.hand_on(new)
   return new[sink]
+
+def _position(stage: UOp, new: dict[UOp, UOp]) -> UOp:
+  """Return the position of a STAGE's element for new values of its ranges. The last step of a tile overlaps others."""
+  values = values_of(stage)
+  if len(values) > 1: return new[values[1]]
+  at = number(0)
+  for r in ranges_of(stage):
+    at = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (at, new[r.src[0]])), new[r]))
+  return at
 
 # ***** peeling *****
 

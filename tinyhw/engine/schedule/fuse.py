@@ -22,10 +22,14 @@ only speed.
 """
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tinyhw.dtype import can_lossless_cast, dtypes
 from tinyhw.engine.schedule.indexing import ZERO, GatedIndex, both, move, reshape_index
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp, sint
+
+if TYPE_CHECKING: from tinyhw.engine.schedule.kept_rows import KeptRows, RowFill
 
 REALIZED = frozenset({Ops.CONTIGUOUS, Ops.COPY, Ops.ASSIGN})   # always get a buffer
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.DEVICE, Ops.DEFINE_VAR})
@@ -88,6 +92,8 @@ class Fusion:
   """
   def __init__(self, roots: list[UOp], forced: frozenset[UOp] = frozenset(), closed: bool = False):
     self.roots, self.forced = frozenset(roots), forced
+    self.kept: dict[UOp, KeptRows] = {}                      # value or reduction -> the rows that it belongs to
+    self.filled: dict[UOp, RowFill] = {}                     # value of a row in scratch memory -> how it gets there
     self.closed = closed                                     # only roots and forced nodes get a buffer
     self.nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
     self.at: dict[UOp, dict[tuple[UOp, GatedIndex], None]] = {}
@@ -125,6 +131,7 @@ class Fusion:
             and all(s in self.trivial for s in u.src)):
         self.trivial.add(u)                                  # gradients begin with 1
     self.extent = extents(self.nodes)
+    self._find_rows()
     self.epilogue: dict[UOp, list[UOp]] = {}                 # the end of a chain -> reductions that it carries
     self.chain: dict[UOp, UOp] = {}                          # node of a chain -> its reduction, the first of several
     self.chain_end: dict[UOp, UOp] = {}                      # reduction -> the end of its chain
@@ -135,6 +142,17 @@ class Fusion:
       for byte in multiplied_bytes(r.src[0]):
         bits = byte.toposort(lambda v: v.op in _BITS or v.op in GroupOp.Movement)
         if len(bits) <= MOST_BITS: self.codes.update(v for v in bits if v.op in _BITS)
+
+  def _find_rows(self) -> None:
+    """Find the products whose operands are rows that their kernel keeps (kept_rows.py)."""
+    products = [u for u in self.nodes if u.op is Ops.REDUCE_AXIS and is_large_product(u, self.extent)]
+    if len(products) < 2: return
+    from tinyhw.engine.schedule.kept_rows import rows_to_keep  # 0.3 ms to load, for graphs with several products
+    known, needed = frozenset(products), self.roots | self.forced
+    for product in products:
+      rows = rows_to_keep(product, self.users, known.__contains__)
+      if rows is not None and needed.isdisjoint((*rows.values, *rows.reductions[1:])):
+        self.kept.update(dict.fromkeys((*rows.values, *rows.reductions), rows))
 
   def _follow_epilogue(self, r: UOp) -> None:
     """Find the end of r's epilogue. If it meets the epilogue of an earlier reduction, it ends where that one does."""
@@ -171,6 +189,8 @@ class Fusion:
     for u in reversed(self.nodes):
       indices = self.at.get(u, {})
       if u.op is Ops.DEVICE: continue
+      rows = self.kept.get(u)
+      if rows is not None and u in rows.values and self._keeps(u, rows, indices): continue
       if u in self.roots or u in self.forced or not self.closed and self._wants_buffer(u, indices):
         ranges, gated = own_index(u, self.loop_shape(u))
         self.realized[u], self.own[u] = ranges, gated
@@ -234,6 +254,7 @@ class Fusion:
     if u in self.trivial or not indices: return False
     if u in self.epilogue:
       if len(indices) > 1: return True
+      if any(r in self.kept and r is self.kept[r].inner for r in self.epilogue[u]): return False   # it fills a row
       ((kernel, gated),) = indices
       return not self._inlines(u, kernel, gated)
     if u in self.chain or u.op in GroupOp.Movement or self._widens(u): return False
@@ -280,9 +301,24 @@ class Fusion:
     return frozenset(outer) < index_ranges(gated) and all(
       r.src[0].size <= BLOCK_TERMS * r.size and multiplied_bytes(r.src[0]) for r in self.epilogue[u])
 
+  def _keeps(self, u: UOp, rows: KeptRows, indices: dict[tuple[UOp, GatedIndex], None]) -> bool:
+    """Try to keep a row's values in the scratch memory of the one kernel that needs them, in a loop of their own.
+
+    All indices must be the same but for one axis, along which each is a loop over the whole row.
+    """
+    from tinyhw.engine.schedule.kept_rows import row_fill  # loaded by then
+    fill = row_fill(u, list(indices), self.level[u])
+    if fill is None or fill.kernel not in self.realized:
+      for v in (*rows.values, *rows.reductions): self.kept.pop(v, None)
+      return False
+    self.filled[u] = fill
+    self._push(u, fill.kernel, fill.gated)
+    return True
+
   def _crowd(self, reductions: list[UOp]) -> bool:
-    """Does one of several reductions need a kernel of its own?"""
-    return len(reductions) > 1 and any([is_large_product(r, self.extent) for r in reductions])
+    """Does one of several reductions need a kernel of its own? Those around kept rows count as one."""
+    if len(reductions) < 2 or not any([is_large_product(r, self.extent) for r in reductions]): return False
+    return len({self.kept[r].reductions[0] if r in self.kept else r for r in reductions}) > 1
 
   def _nests(self, u: UOp, kernel: UOp, gated: GatedIndex) -> bool:
     """Try to put the reductions whose epilogue ends in u under some of kernel's outer loops; return whether they may

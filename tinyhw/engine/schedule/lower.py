@@ -63,7 +63,16 @@ class Lowering:
       self._allocate(u)
       for _, gated in fusion.at.get(u, ()): self._read(u, gated)
       return
-    for gated in dict.fromkeys(p for _, p in fusion.at.get(u, ())): self.value[u, gated] = self.traced(u, gated)
+    wanted = dict.fromkeys(p for _, p in fusion.at.get(u, ()))
+    if u in fusion.filled: self._keep(u, list(wanted))
+    else:
+      for gated in wanted: self.value[u, gated] = self.traced(u, gated)
+
+  def _keep(self, u: UOp, wanted: list[GatedIndex]) -> None:
+    """Compute the values of a row once, in a STAGE, and read them there."""
+    fill, number = self.fusion.filled[u], self.fusion.kept[u].values.index(u)
+    stage = UOp(Ops.STAGE, u.dtype, (self.traced(u, fill.gated), fill.range), (number,))
+    for gated in wanted: self.value[u, gated] = load(stage, gated.index[fill.axis], None)
 
   def _allocate(self, u: UOp) -> None:
     if u.op is Ops.ASSIGN: self.storage[u] = UOp(Ops.AFTER, u.dtype, (self._version_before(u),), len(self.storage))
@@ -207,7 +216,7 @@ class Lowering:
     written = [store.src[0].src[0] for store in sink.src]
     storage: dict[UOp, None] = dict.fromkeys(written)
     for u in nodes:
-      if u.op is Ops.INDEX: storage.setdefault(u.src[0])
+      if u.op is Ops.INDEX and u.src[0].op is not Ops.STAGE: storage.setdefault(u.src[0])
     slots: dict[UOp, int] = {}
     for u in storage:
       slot = slots.setdefault(u, len(slots))

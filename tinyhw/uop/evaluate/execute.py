@@ -229,10 +229,14 @@ class _Kernel:
     return lambda: self.run(scope, 0, write)
 
   def stage(self, u: UOp, parent: _Scope) -> Function:
-    scope, (at,) = self.inner(u.src[:1], u.src[1:], parent)
+    values, ranges = values_of_stage(u)
+    scope, places = self.inner(values, ranges, parent)
     def fill() -> CheckedArray:
-      out: list[Scalar] = []
-      self.run(scope, 0, lambda: out.append(self.values[at]))
+      out: list[Any] = []
+      if len(places) == 1: self.run(scope, 0, lambda: out.append(self.values[places[0]]))
+      else:   # with the position of each element
+        out = [None] * (int(u.src[1].vmax) + 1)
+        self.run(scope, 0, lambda: out.__setitem__(self.values[places[1]], self.values[places[0]]))
       return CheckedArray(f"shared array {u.arg[0]}", out, len(out))
     return fill
 
@@ -283,6 +287,11 @@ _NESTED: dict[Ops, Callable[[_Kernel, UOp, _Scope], Function]] = {Ops.STORE: _Ke
                                                                   Ops.EXCHANGE: _Kernel.exchange}
 
 def ranges_of_store(store: UOp) -> tuple[UOp, ...]: return tuple([s for s in store.src[2:] if s.op is Ops.RANGE])
+
+def values_of_stage(stage: UOp) -> tuple[tuple[UOp, ...], tuple[UOp, ...]]:
+  """The value of a STAGE and, if it has one, the position of an element; and its ranges."""
+  n = 1 + (len(stage.src) > 1 and stage.src[1].op is not Ops.RANGE)
+  return stage.src[:n], stage.src[n:]
 
 def variable(u: UOp, variables: Mapping[str, int]) -> int:
   """The value of a DEFINE_VAR or BIND.

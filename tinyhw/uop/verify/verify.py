@@ -308,10 +308,15 @@ def _store(u: UOp) -> str | None:
   if len(rest) > 1 or (rest and u.src[2] is not rest[0]): return "what follows the value is not a gate and then ranges"
   return _gate(rest[0], value.dtype.count) if rest else None
 
+def has_position(stage: UOp) -> bool:
+  """Does a STAGE say the position of its value in the array?"""
+  return len(stage.src) > 1 and stage.src[1].op is not Ops.RANGE and dtypes.is_int(stage.src[1].dtype)
+
 def _fold(u: UOp) -> str | None:
   # values that unrolled iterations add in order; no loop may be left of them
   several = u.op is Ops.REDUCE and u.src[0].op is Ops.GROUP
-  if len(u.src) < 2 - several or any(s.op is not Ops.RANGE for s in u.src[1:]): return "not (value, RANGE, ...)"
+  values = 1 + (u.op is Ops.STAGE and has_position(u))
+  if len(u.src) < 2 - several or any(s.op is not Ops.RANGE for s in u.src[values:]): return "not (value, RANGE, ...)"
   if u.op is Ops.REDUCE and u.arg not in (Ops.ADD, Ops.MUL, Ops.MAX): return f"does not fold with {u.arg!r}"
   if u.op is Ops.STAGE and u.dtype in dtypes.weaks: return f"holds {u.dtype}, which has no size in memory"
   return _same_types(u, u.src[:1])
@@ -357,6 +362,7 @@ def memory_size(u: UOp) -> int:
   """Elements of the memory that an INDEX points into."""
   while u.op is Ops.AFTER: u = u.src[0]
   if u.op is not Ops.STAGE: return int(u.arg[1])
+  if has_position(u): return int(u.src[1].vmax) + 1
   n = 1
   for r in u.src[1:]: n *= int(r.src[0].vmax)
   return n

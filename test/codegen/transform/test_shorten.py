@@ -1,0 +1,90 @@
+"""Loops end before what a mask makes neutral, and no result changes."""
+from __future__ import annotations
+import math
+import random
+
+import pytest
+
+from test.codegen.kernels import agree, axis
+from tinyhw.codegen.optimize import with_opts
+from tinyhw.codegen.transform.shorten import limits_of
+from tinyhw.codegen.transform.tiling import Opt, OptOps
+from tinyhw.dtype import dtypes
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.evaluate.evaluate import evaluate
+from tinyhw.uop.ops import UOp
+
+F32 = dtypes.float32
+
+def staged(value: UOp, r: UOp, number: int) -> UOp: return UOp(Ops.STAGE, value.dtype, (value, r), (number,))
+
+def read(stage: UOp, at: UOp) -> UOp: return stage.index(at).load()
+
+def causal(rows: int, n: int, width: int, before: int = 0, mask: float = -math.inf, swapped: bool = False) -> UOp:
+  """Return the kernel of a causal attention: row i sees elements up to i + before.
+
+  mask: the score of the others. swapped: the condition is the opposite one.
+  """
+  out, x, v = UOp.param(0, F32, rows * width), UOp.param(1, F32, rows * n), UOp.param(2, F32, n * width)
+  i, d, j, k = axis(rows, 0), axis(width, 1), axis(n, 2, "REDUCE"), axis(n, 3, "REDUCE")
+  e, m, s = axis(n, 4, "STAGE"), axis(n, 5, "REDUCE"), axis(n, 6, "STAGE")
+  loaded, hidden = x.index(i * n + s).load(), UOp.const(F32, mask)
+  last = i + before if before else i
+  score = ((s < last + 1).where(loaded, hidden) if swapped else
+           (last.cast(dtypes.int32) < s.cast(dtypes.int32)).where(hidden, loaded))
+  scores = staged(score, s, 0)
+  powers = staged((read(scores, e) - read(scores, m).reduce(Ops.MAX, m)).alu(Ops.EXP), e, 1)
+  total = read(powers, k).reduce(Ops.ADD, k)
+  product = (read(powers, j) * v.index(j * width + d).load()).reduce(Ops.ADD, j)
+  return UOp.sink(out.index(i * width + d).store(product / total, i, d))
+
+def shortened(kernel: UOp) -> set[int]:
+  """Return the ids of loops whose end depends on another loop."""
+  return {u.arg[0] for u in kernel.toposort() if u.op is Ops.RANGE and u.src[0].ranges}
+
+@pytest.mark.parametrize("swapped", (False, True))
+def test_all_loops_along_the_row_end_after_the_last_element_that_is_seen(swapped: bool) -> None:
+  kernel = causal(6, 8, 3, swapped=swapped)
+  limits = limits_of(kernel, ())
+  i = next(u for u in kernel.toposort() if u.op is Ops.RANGE and u.arg[0] == 0)
+  assert {r.arg[0] for r in limits} == {2, 3, 4, 5, 6} and set(limits.values()) == {i}
+  done = with_opts(kernel, ())
+  assert len(shortened(done)) == 5
+  agree(kernel, done)
+
+def test_results_stay_whatever_the_tile_is() -> None:
+  rng = random.Random(5)
+  for _ in range(60):
+    rows, n, width = rng.choice((8, 12, 13)), rng.choice((8, 12, 17)), rng.choice((2, 4))
+    kernel = causal(rows, n, width, rng.choice((0, 0, 2)), swapped=rng.random() < 0.3)
+    opts = [Opt(OptOps.VECTOR, 0, rng.choice((2, 4)))] * rng.randint(0, 1)
+    opts += [Opt(OptOps.UPCAST, axis, rng.choice((2, 3, 4))) for axis in range(7) if rng.random() < 0.4]
+    opts += [Opt(OptOps.GRID, 0)] * rng.randint(0, 1)
+    agree(kernel, with_opts(kernel, tuple(opts)), tolerance=1e-6)
+
+def test_a_fold_that_does_not_end_keeps_what_it_reads() -> None:
+  def limited(*opts: Opt) -> set[int]: return {r.arg[0] for r in limits_of(causal(6, 8, 3), opts)}
+  assert limited(Opt(OptOps.UPCAST, 2, 8)) == {3, 5}, "the product reads all powers, which need all scores"
+  assert limited(Opt(OptOps.UPCAST, 5, 3)) == {2, 3, 4}, "the maximum is folded in two parts, from all scores"
+  assert limited(Opt(OptOps.UPCAST, 6, 3)) == {2, 3, 4, 5, 6}, "a filling may overlap"
+
+def test_masks_that_are_not_neutral_stay() -> None:
+  assert not limits_of(causal(6, 8, 3, mask=-1e9), ())
+  assert not limits_of(causal(6, 8, 3, before=-1), ()), "the first row sees nothing"
+  out, x, i, j = UOp.param(0, F32, 4), UOp.param(1, F32, 4), axis(4, 0), axis(4, 1, "REDUCE")
+  kernel = UOp.sink(out.index(i).store((j < i).where(x.index(j).load(), UOp.const(F32, 0)).reduce(Ops.ADD, j), i))
+  assert not limits_of(kernel, ()), "kernels without arrays"
+
+def test_loops_with_one_limit_end_together() -> None:
+  """A fold by two would read a power that a filling by one had not stored."""
+  kernel = causal(8, 12, 2)
+  done = with_opts(kernel, (Opt(OptOps.UPCAST, 3, 3), Opt(OptOps.UPCAST, 5, 2)))
+  assert len(shortened(done)) == 5
+  agree(kernel, done, tolerance=1e-6)
+
+def test_what_is_hidden_is_not_read() -> None:
+  """inf behind the mask would make 0 * inf, which is NaN."""
+  rows = n = 8
+  found = [0.0] * rows
+  evaluate(with_opts(causal(rows, n, 1), ()), {0: found, 1: [0.5] * (rows * n), 2: [1.0] * (n - 1) + [math.inf]})
+  assert found[:n - 1] == [1.0] * (n - 1) and found[n - 1] == math.inf

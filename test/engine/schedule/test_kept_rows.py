@@ -1,0 +1,111 @@
+"""Attention is one kernel, whose scores stay in scratch memory, wherever nothing else needs them. Results are the same.
+"""
+from __future__ import annotations
+import math
+import random
+
+import pytest
+
+from tinyhw import Tensor, Variable
+from tinyhw.config import Context
+from tinyhw.device import Device
+from tinyhw.engine.schedule.kept_rows import FEWEST_ROWS, MOST_TERMS
+from tinyhw.engine.schedule.schedule import canonicalize, schedule
+from tinyhw.uop.enums import Ops
+
+ON_CPU = pytest.mark.skipif(not Device[Device.DEFAULT].row_bytes, reason="workers of this device keep no rows")
+
+def empty(heads: int = 4, queries: int = 64, keys: int = 64, width: int = 32, dtype: str = "float32") -> list[Tensor]:
+  return [Tensor.empty(heads, n, width, dtype=dtype) for n in (queries, keys, keys)]
+
+def arrays(*results: Tensor) -> list[int]:
+  """Return the number of arrays that each kernel with a reduction keeps."""
+  kernels = [k.sink.toposort() for k in schedule(canonicalize([t.uop for t in results])).kernels]
+  return [sum(u.op is Ops.STAGE for u in nodes) for nodes in kernels if any(u.op is Ops.REDUCE for u in nodes)]
+
+@ON_CPU
+def test_attention_is_one_kernel() -> None:
+  q, k, v = empty()
+  assert arrays(q.scaled_dot_product_attention(k, v)) == [3], "scores, their powers, weights"
+  assert arrays(q.scaled_dot_product_attention(k, v, is_causal=True)) == [3]
+  assert arrays(q.scaled_dot_product_attention(k, v, attn_mask=Tensor.empty(64, 64))) == [3]
+  assert arrays(((q @ k.transpose(1, 2)).tanh() * 3).softmax() @ v) == [3], "soft capping"
+  assert arrays((q @ k.transpose(1, 2)).softmax() @ v + Tensor.empty(64, 32)) == [3], "an epilogue"
+  half = [t.half() for t in empty()]
+  assert arrays(half[0].scaled_dot_product_attention(half[1], half[2]))[-1] == 3
+  q, k, v = empty(queries=32, keys=197)
+  assert arrays(q.scaled_dot_product_attention(k, v)) == [3]
+  q, k, v = Tensor.empty(8, 64, 32), Tensor.empty(2, 64, 32), Tensor.empty(2, 64, 32)
+  assert arrays(q.scaled_dot_product_attention(k, v, enable_gqa=True)) == [3]
+
+@ON_CPU
+def test_other_products_have_kernels_of_their_own() -> None:
+  q, k, v = empty()
+  weights = (q @ k.transpose(1, 2)).softmax()
+  assert not any(arrays(weights @ v, weights)), "the weights are wanted, too"
+  scores = q @ k.transpose(1, 2)
+  assert not any(arrays(scores.softmax() @ v, scores))
+  assert not any(arrays((q @ k.transpose(1, 2)).relu() @ v)), "no reduction of a row: tiles of both products are better"
+  assert not any(arrays(*empty(queries=FEWEST_ROWS - 1)[:1], q.shrink((None, (0, FEWEST_ROWS - 1), None))
+                        .scaled_dot_product_attention(k, v)))
+  long = Device[Device.DEFAULT].row_bytes // (4 * FEWEST_ROWS) + 1
+  q, k, v = empty(1, 16, long, 8)
+  assert not any(arrays(q.scaled_dot_product_attention(k, v))), "rows that do not fit"
+  q, k, v = empty(1, 64, 64, MOST_TERMS + 1)
+  assert not any(arrays(q.scaled_dot_product_attention(k, v))), "operands that would come from far caches"
+
+@ON_CPU
+def test_gradients_need_the_weights() -> None:
+  q, k, v = (Tensor.empty(4, 64, 32, requires_grad=True) for _ in range(3))
+  out = q.scaled_dot_product_attention(k, v)
+  out.sum().backward()
+  assert q.grad is not None
+  assert not any(arrays(out, q.grad))
+
+@ON_CPU
+def test_symbolic_sizes_keep_nothing_yet() -> None:
+  n = Variable("n", 1, 64).bind(40)
+  q, k, v = empty()
+  assert not any(arrays(q.scaled_dot_product_attention(k.shrink((None, (0, n), None)), v.shrink((None, (0, n), None)))))
+
+def expected(q: list[list[float]], k: list[list[float]], v: list[list[float]], allowed: list[list[bool]]
+             ) -> list[list[float]]:
+  """Return the attention of one head, by its definition. A row that may attend to nothing gives zeros."""
+  out = []
+  for i, query in enumerate(q):
+    scores = [sum(a * b for a, b in zip(query, key)) / math.sqrt(len(query)) if fine else -math.inf
+              for key, fine in zip(k, allowed[i])]
+    largest = max(scores)
+    powers = [math.exp(s - largest) if largest > -math.inf else 0.0 for s in scores]
+    total = sum(powers) or 1.0
+    out.append([sum(p * row[e] for p, row in zip(powers, v)) / total for e in range(len(v[0]))])
+  return out
+
+@pytest.mark.parametrize("seed", range(12))
+def test_results_are_those_of_the_definition(seed: int) -> None:
+  rng = random.Random(seed)
+  heads, width = rng.choice((1, 2, 3)), rng.choice((4, 7, 16))
+  queries = rng.choice((16, 17, 31, 64))
+  causal, masked = rng.random() < 0.5, rng.random() < 0.4
+  keys = queries if causal else rng.choice((5, 16, 50, 67, 128))
+  with Context(SPEC=2):
+    data = [[[[rng.uniform(-2, 2) for _ in range(width)] for _ in range(n)] for _ in range(heads)]
+            for n in (queries, keys, keys)]
+    allowed = [[(not causal or j <= i) and (causal or not masked or rng.random() < 0.3) for j in range(keys)]
+               for i in range(queries)]
+    # beside a large second batch, which makes the products large enough for one kernel
+    filler = Tensor.ones(max(1, (1 << 18) // (queries * keys * width)), 1, 1)
+    q, k, v = (Tensor.cat(Tensor(t), filler.expand(-1, len(t[0]), width)).contiguous().realize() for t in data)
+    mask = Tensor(allowed) if masked and not causal else None
+    out = q.scaled_dot_product_attention(k, v, attn_mask=mask, is_causal=causal)
+    found = out.shrink(((0, heads), None, None)).tolist()
+  for head in range(heads):
+    wanted = expected(data[0][head], data[1][head], data[2][head], allowed)
+    assert all(a == pytest.approx(b, abs=2e-5) for a, b in zip(found[head], wanted)), (seed, head)
+
+def test_what_a_mask_hides_does_not_count() -> None:
+  q, k, v = (Tensor.randn(4, 64, 32) for _ in range(3))
+  clean = q.scaled_dot_product_attention(k, v, is_causal=True).tolist()
+  k, v = (Tensor.cat(t.shrink((None, (0, 63), None)), Tensor.full((4, 1, 32), 1e30), dim=1) for t in (k, v))
+  changed = q.scaled_dot_product_attention(k.contiguous(), v.contiguous(), is_causal=True).tolist()
+  assert all(a[:63] == b[:63] for a, b in zip(clean, changed))
