@@ -64,7 +64,8 @@ def codegen_table() -> str:
   def rows() -> Iterator[str]:
     for step in codegen.PASSES: yield row(step.name, functions_of(step), "kernel → kernel")
     yield row("linearize", [codegen.linearize], "kernel → list")
-    for late in codegen.LIST_PASSES: yield row(late.name, functions_of(late), f"list → list, {'GPUs' if late.has_lanes else 'CPUs'}")
+    for late in codegen.LIST_PASSES:
+      yield row(late.name, functions_of(late), f"list → list, {'GPUs' if late.has_lanes else 'CPUs'}")
   def row(name: str, functions: list[Callable[..., Any]], kind: str) -> str:
     files = list(dict.fromkeys(map(file_of, functions)))
     return f"| `{name}` | {kind} | {first_sentence(functions[0].__doc__)} | {', '.join(files)} |\n"
