@@ -26,17 +26,19 @@ def arrays(*results: Tensor) -> list[int]:
 @ON_CPU
 def test_attention_is_one_kernel() -> None:
   q, k, v = empty()
-  assert arrays(q.scaled_dot_product_attention(k, v)) == [3], "scores, their powers, weights"
-  assert arrays(q.scaled_dot_product_attention(k, v, is_causal=True)) == [3]
-  assert arrays(q.scaled_dot_product_attention(k, v, attn_mask=Tensor.empty(64, 64))) == [3]
-  assert arrays(((q @ k.transpose(1, 2)).tanh() * 3).softmax() @ v) == [3], "soft capping"
-  assert arrays((q @ k.transpose(1, 2)).softmax() @ v + Tensor.empty(64, 32)) == [3], "an epilogue"
+  assert arrays(q.scaled_dot_product_attention(k, v)) == [2], "scores, and their powers"
+  assert arrays(q.scaled_dot_product_attention(k, v, is_causal=True)) == [2]
+  assert arrays(q.scaled_dot_product_attention(k, v, attn_mask=Tensor.empty(64, 64))) == [2]
+  assert arrays(((q @ k.transpose(1, 2)).tanh() * 3).softmax() @ v) == [2], "soft capping"
+  assert arrays((q @ k.transpose(1, 2)).softmax() @ v + Tensor.empty(64, 32)) == [2], "an epilogue"
   half = [t.half() for t in empty()]
-  assert arrays(half[0].scaled_dot_product_attention(half[1], half[2]))[-1] == 3
+  assert arrays(half[0].scaled_dot_product_attention(half[1], half[2]))[-1] == 3, "weights are rounded"
+  scores = q @ k.transpose(1, 2)
+  assert arrays((scores * (scores.abs().sum(-1, keepdim=True) + 1).reciprocal()) @ v) == [2], "another divisor"
   q, k, v = empty(queries=32, keys=197)
-  assert arrays(q.scaled_dot_product_attention(k, v)) == [3]
+  assert arrays(q.scaled_dot_product_attention(k, v)) == [2]
   q, k, v = Tensor.empty(8, 64, 32), Tensor.empty(2, 64, 32), Tensor.empty(2, 64, 32)
-  assert arrays(q.scaled_dot_product_attention(k, v, enable_gqa=True)) == [3]
+  assert arrays(q.scaled_dot_product_attention(k, v, enable_gqa=True)) == [2]
 
 @ON_CPU
 def test_other_products_have_kernels_of_their_own() -> None:
@@ -67,6 +69,17 @@ def test_symbolic_sizes_keep_nothing_yet() -> None:
   n = Variable("n", 1, 64).bind(40)
   q, k, v = empty()
   assert not any(arrays(q.scaled_dot_product_attention(k.shrink((None, (0, n), None)), v.shrink((None, (0, n), None)))))
+
+@ON_CPU
+def test_the_product_is_divided_instead_of_the_weights() -> None:
+  q, k, v = empty()
+  (kernel,) = [s for s in schedule(canonicalize([q.scaled_dot_product_attention(k, v).uop])).kernels
+               if any(u.op is Ops.STAGE for u in s.sink.toposort())]
+  store = kernel.sink.src[0]
+  product, factor = store.src[1].src
+  assert store.src[1].op is Ops.MUL and product.op is Ops.REDUCE and factor.op is Ops.RECIPROCAL
+  powers = {u for u in product.src[0].toposort(lambda u: u.op is not Ops.STAGE) if u.op is Ops.STAGE}
+  assert powers == {u for u in factor.toposort(lambda u: u.op is not Ops.STAGE) if u.op is Ops.STAGE}
 
 def expected(q: list[list[float]], k: list[list[float]], v: list[list[float]], allowed: list[list[bool]]
              ) -> list[list[float]]:

@@ -1,7 +1,7 @@
 """Let an array of scratch memory have the memory of another one that is not read any more.
 
-Attention fills three arrays with the same shape, one after the other: scores, their powers, and weights. Each element
-of the second is computed from the same element of the first. So it may be stored in its place:
+Attention fills two arrays with the same shape, one after the other: scores, and their powers. Each element of the
+second is computed from the same element of the first. So it may be stored in its place:
 
     for s in range(n): local0[s] = ...           scores
     for r in range(n): acc0 = max(acc0, local0[r])

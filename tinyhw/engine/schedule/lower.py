@@ -51,6 +51,7 @@ class Lowering:
   def __init__(self, fusion: Fusion):
     self.fusion = fusion
     self.value: dict[tuple[UOp, GatedIndex], UOp] = {}
+    self.factors: dict[UOp, UOp] = {}      # outer product of kept rows -> the factor of its results
     self.storage: dict[UOp, UOp] = {}      # realized node -> the BUFFER (or AFTER of one) that holds it
     self.inherit = trace.same_line if trace._origins else None
     for u in fusion.nodes: self._node(u)
@@ -69,9 +70,15 @@ class Lowering:
       for gated in wanted: self.value[u, gated] = self.traced(u, gated)
 
   def _keep(self, u: UOp, wanted: list[GatedIndex]) -> None:
-    """Compute the values of a row once, in a STAGE, and read them there."""
-    fill, number = self.fusion.filled[u], self.fusion.kept[u].values.index(u)
-    stage = UOp(Ops.STAGE, u.dtype, (self.traced(u, fill.gated), fill.range), (number,))
+    """Compute the values of a row once, in a STAGE, and read them there.
+
+    A row that is divided by its sum is read undivided, and the outer product is divided.
+    """
+    fill, rows = self.fusion.filled[u], self.fusion.kept[u]
+    value = self.traced(u, fill.gated)
+    divided = divided_by_sum(value, fill.range) if u is rows.values[-1] else None
+    if divided is None: stage = UOp(Ops.STAGE, u.dtype, (value, fill.range), (rows.values.index(u),))
+    else: stage, self.factors[rows.reductions[0]] = divided
     for gated in wanted: self.value[u, gated] = load(stage, gated.index[fill.axis], None)
 
   def _allocate(self, u: UOp) -> None:
@@ -127,7 +134,8 @@ class Lowering:
       return value if moved.valid is gated.valid else guarded(value, moved.valid)
     if op is Ops.REDUCE_AXIS:
       value = self.at(u.src[0], self.fusion.moved[u, gated])
-      return value.reduce(u.arg[0], *[r for r in self.fusion.reduce_ranges[u] if r is not ZERO])
+      value = value.reduce(u.arg[0], *[r for r in self.fusion.reduce_ranges[u] if r is not ZERO])
+      return value * self.factors[u] if u in self.factors else value
     if op is Ops.IOTA: return gated.index[0].cast(u.dtype)
     if op is Ops.DEFINE_VAR: return u if not u.src else UOp(op, u.dtype, (), u.arg)
     return self.at(u if op is Ops.CONST else u.src[0], gated)
@@ -248,6 +256,19 @@ def load(buffer: UOp, position: UOp, valid: UOp | None) -> UOp:
   gated = UOp(Ops.INDEX, buffer.dtype, (buffer, position))
   if valid is None: return UOp(Ops.LOAD, buffer.dtype, (gated,))
   return UOp(Ops.LOAD, buffer.dtype, (gated, valid, zero_of(buffer)))
+
+def divided_by_sum(value: UOp, r: UOp) -> tuple[UOp, UOp] | None:
+  """Return the array whose element at r, divided by the sum of the array, is a value, and the factor that divides it.
+
+  None for other values. The products of an undivided row with numbers overflow only if these or their sum nearly do.
+  """
+  if value.op is not Ops.MUL: return None
+  for element, factor in (value.src, value.src[::-1]):
+    if element.op is not Ops.LOAD or r in factor.ranges: continue
+    stage, at = element.src[0].src
+    sums = [u for u in factor.toposort() if u.op is Ops.REDUCE and u.arg is Ops.ADD and u.src[0].op is Ops.LOAD]
+    if stage.op is Ops.STAGE and at is r and any(u.src[0].src[0].src[0] is stage for u in sums): return stage, factor
+  return None
 
 def guarded(value: UOp, valid: UOp | None) -> UOp:
   """Return value if valid, else 0. A load with the same condition gives 0 there already."""
