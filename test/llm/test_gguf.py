@@ -37,6 +37,7 @@ def test_what_is_written_is_read(tmp_path, version, alignment):
             and tensors["none"].shape == (0, 32))
     assert tensors["k"].dtype is dtypes.float32
 
+@pytest.mark.slow
 def test_only_the_header_is_read_before_elements_are_wanted(tmp_path):
   path = tmp_path / "big.gguf"
   with path.open("wb") as file:

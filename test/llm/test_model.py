@@ -52,6 +52,8 @@ def llama() -> Any:
   chunk."""
   with on(DEVICES[0]): yield load(MODELS["llama"])
 
+FAST = ("llama", "qwen3", "qwen3moe")   # models whose tests are not marked slow
+
 def scores(model, *lengths):
   """Return the scores after parts of TEXT."""
   ends = np.cumsum(lengths)
@@ -59,7 +61,8 @@ def scores(model, *lengths):
     return [model.logits(Tensor(TEXT[b - n:b], dtype="int32"), int(b - n), n - 1).numpy()
             for b, n in zip(ends, lengths)]
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in FAST else pytest.mark.slow)
+                                  for name in MODELS])
 def test_scores(name):
   model = MODELS[name]
   with on(DEVICES[0]): got = scores(load(model, exact=True), 9, 4)
@@ -198,6 +201,7 @@ def test_tokens_do_not_add_up_memory(llama):
   gc.collect()
   assert GlobalCounters.mem_used <= before + 4096 and len(gc.get_objects()) < objects + 500
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))],
                          ids=["deepcopy", "pickle"])
 def test_copies(copied):

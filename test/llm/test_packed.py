@@ -206,7 +206,8 @@ def test_what_is_packable(name, shape, packs):
 
 def bytes_of(w): return sum(t.nbytes() for t in (*w.planes, w.scale, w.factors, w.minimum, w.shifts) if t is not None)
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in SMALL else pytest.mark.slow)
+                                  for name in KINDS])
 def test_a_product_is_one_kernel_of_dots(name):
   """The rounded vector is computed before. The product reads the planes as words, and has a lane for each row."""
   with on(HOME):
