@@ -53,7 +53,7 @@ def coalesce(sink: UOp, capabilities: Capabilities) -> UOp:
 
 def reuse(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
   """Run the pass of reuse.py."""
-  if sum(u.op is Ops.DEFINE_LOCAL for u in uops) < 2: return uops
+  if len([u for u in uops if u.op is Ops.DEFINE_LOCAL]) < 2: return uops
   from tinyhw.codegen.lower import reuse as module  # 0.3 ms to load, for kernels with several arrays
   return module.reuse_arrays(uops)
 
