@@ -57,6 +57,17 @@ def test_other_products_have_kernels_of_their_own() -> None:
   assert not any(arrays(q.scaled_dot_product_attention(k, v))), "operands that would come from far caches"
 
 @ON_CPU
+def test_scores_that_are_wanted_at_other_indices_are_not_kept() -> None:
+  """The weights are found to be a row before the scores are found to be none."""
+  q, k, v = empty()
+  scores = q @ k.transpose(1, 2)
+  assert not any(arrays(scores.softmax(-2) @ v)), "the maximum is that of a column"
+  assert not any(arrays(scores.softmax().transpose(1, 2) @ v))
+  assert not any(arrays((scores.softmax() * scores.flip(2)) @ v))
+  assert not any(arrays((scores.softmax() * scores.shrink((None, None, (0, 63))).pad((None, None, (1, 0)))) @ v))
+  assert arrays(scores.softmax(-2) @ v + q.scaled_dot_product_attention(k, v * 2).contiguous())[-2:] == [2, 0]
+
+@ON_CPU
 def test_gradients_need_the_weights() -> None:
   q, k, v = (Tensor.empty(4, 64, 32, requires_grad=True) for _ in range(3))
   out = q.scaled_dot_product_attention(k, v)
@@ -122,3 +133,18 @@ def test_what_a_mask_hides_does_not_count() -> None:
   k, v = (Tensor.cat(t.shrink((None, (0, 63), None)), Tensor.full((4, 1, 32), 1e30), dim=1) for t in (k, v))
   changed = q.scaled_dot_product_attention(k.contiguous(), v.contiguous(), is_causal=True).tolist()
   assert all(a[:63] == b[:63] for a, b in zip(clean, changed))
+
+@pytest.mark.parametrize("axis", (0, 1, 2))
+def test_padding_ends_no_other_loop(axis: int) -> None:
+  """Products with what is padded are 0 along its axis, and no loop along another one may end there."""
+  heads, n, width, part = 16, 32, 64, 7
+  sizes = [(heads, n, width), (heads, n, width), (heads, n, 16)]
+  data = [Tensor.randn(*s).half().realize() for s in sizes]
+  for which in range(3):
+    arguments = [t.float() for t in data]
+    arguments[which] = arguments[which].shrink(tuple((0, part) if k == axis else None for k in range(3))).pad(
+      tuple((0, sizes[which][k] - part) if k == axis else None for k in range(3)))
+    found = (arguments[0] @ arguments[1].transpose(1, 2)).softmax() @ arguments[2]
+    q, k, v = (t.contiguous() for t in arguments)
+    wanted = (q @ k.transpose(1, 2)).contiguous().softmax().contiguous() @ v
+    assert (found - wanted).abs().max().item() < 1e-4, which

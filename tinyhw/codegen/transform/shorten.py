@@ -25,7 +25,8 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 class Neutral(NamedTuple):
-  """A value is `constant` for all iterations of a loop after `last`, an index that depends on other loops."""
+  """A value is `constant` for all iterations of `loop` after `last`, an index that depends on other loops."""
+  loop: UOp
   last: UOp
   constant: ConstType
 
@@ -40,14 +41,19 @@ class _Rows:
 
   def _of(self, u: UOp) -> Neutral | None:
     if u.op is Ops.STAGE or u.op is Ops.REDUCE: return self._closed(u)
-    if u.op is Ops.INDEX: return self.found.get(u.src[0]) if u.src[1].op is Ops.RANGE else None
+    if u.op is Ops.INDEX: return self._read(u)
     if u.op is Ops.LOAD: return self.found.get(u.src[0]) if len(u.src) == 1 else None
     if u.op is Ops.WHERE: return _masked(u)
     return self._computed(u) if u.op in GroupOp.Elementwise and dtypes.is_float(u.dtype) else None
 
+  def _read(self, u: UOp) -> Neutral | None:
+    """Return the value of an array's element: it is known along the loop that reads."""
+    known, at = self.found.get(u.src[0]), u.src[1]
+    return known._replace(loop=at) if known is not None and at.op is Ops.RANGE else None
+
   def _closed(self, u: UOp) -> Neutral | None:
     known, loops = self.found.get(u.src[0]), ranges_of(u)
-    if known is None or len(loops) != 1 or loops[0] in known.last.ranges: return None
+    if known is None or len(loops) != 1 or loops[0] is not known.loop or loops[0] in known.last.ranges: return None
     if u.op is Ops.STAGE or known.constant == {Ops.ADD: 0, Ops.MAX: -math.inf}.get(u.arg): self.loops[loops[0]] = known
     return known if u.op is Ops.STAGE else None
 
@@ -60,7 +66,7 @@ class _Rows:
     if u.op in (Ops.ADD, Ops.SUB) and u.src[0] in self.found and constant == -math.inf: return known[0]
     if len(u.src) == 1 and u.op is not Ops.BITCAST:
       if u.op is Ops.CAST: return known[0] if constant in (0, -math.inf) else None
-      return Neutral(known[0].last, operation(u.op.name, u.dtype)(constant))
+      return known[0]._replace(constant=operation(u.op.name, u.dtype)(constant))
     return None
 
 def _masked(u: UOp) -> Neutral | None:
@@ -71,7 +77,7 @@ def _masked(u: UOp) -> Neutral | None:
   for loop, limit, value, extra in ((high, low, chosen, 0), (low, high, other, -1)):
     if loop is None or limit is None or loop.op is not Ops.RANGE or loop in limit.ranges: continue
     if value.op is Ops.CONST and limit.vmin + extra >= 0:
-      return Neutral(make(Ops.ADD, dtypes.weakint, (limit, number(extra))), value.arg)
+      return Neutral(loop, make(Ops.ADD, dtypes.weakint, (limit, number(extra))), value.arg)
   return None
 
 def _index(u: UOp) -> UOp | None:

@@ -88,10 +88,13 @@ class Fusion:
 
   at[u]: the gated indices at which u's value is computed, by kernel. realized: nodes with a buffer, and so a kernel.
   reads[u]: gated indices at which a realized node's buffer is read. moved[u, gated index]: the gated index in u's
-  source. gathers: the meaning of the placeholders of gathered indices.
+  source. gathers: the meaning of the placeholders of gathered indices. apart: products that are not in one kernel with
+  the rows of an operand. refused: those that were to be, whose rows are wanted at other indices than those of a row.
   """
-  def __init__(self, roots: list[UOp], forced: frozenset[UOp] = frozenset(), closed: bool = False):
-    self.roots, self.forced = frozenset(roots), forced
+  def __init__(self, roots: list[UOp], forced: frozenset[UOp] = frozenset(), closed: bool = False,
+               apart: frozenset[UOp] = frozenset()):
+    self.roots, self.forced, self.apart = frozenset(roots), forced, apart
+    self.refused: set[UOp] = set()
     self.kept: dict[UOp, KeptRows] = {}                      # value or reduction -> the rows that it belongs to
     self.filled: dict[UOp, RowFill] = {}                     # value of a row in scratch memory -> how it gets there
     self.closed = closed                                     # only roots and forced nodes get a buffer
@@ -150,6 +153,7 @@ class Fusion:
     from tinyhw.engine.schedule.kept_rows import rows_to_keep  # 0.3 ms to load, for graphs with several products
     known, needed = frozenset(products), self.roots | self.forced
     for product in products:
+      if product in self.apart: continue
       rows = rows_to_keep(product, self.users, known.__contains__)
       if rows is not None and needed.isdisjoint((*rows.values, *rows.reductions[1:])):
         self.kept.update(dict.fromkeys((*rows.values, *rows.reductions), rows))
@@ -304,12 +308,13 @@ class Fusion:
   def _keeps(self, u: UOp, rows: KeptRows, indices: dict[tuple[UOp, GatedIndex], None]) -> bool:
     """Try to keep a row's values in the scratch memory of the one kernel that needs them, in a loop of their own.
 
-    All indices must be the same but for one axis, along which each is a loop over the whole row.
+    All indices must be the same but for one axis, along which each is a loop over the whole row. Otherwise the product
+    is refused, and the graph is fused again without its rows: other values of the row may be in scratch memory by then.
     """
     from tinyhw.engine.schedule.kept_rows import row_fill  # loaded by then
     fill = row_fill(u, list(indices), self.level[u])
     if fill is None or fill.kernel not in self.realized:
-      for v in (*rows.values, *rows.reductions): self.kept.pop(v, None)
+      self.refused.add(rows.reductions[0])
       return False
     self.filled[u] = fill
     self._push(u, fill.kernel, fill.gated)
@@ -403,10 +408,16 @@ def fused(roots: list[UOp]) -> Fusion:
   computations have the same kernels, and all results have the bits of the graph without AFTER.
   """
   once = _without_after(roots)
-  if once: return Fusion(roots, _stored_alike(once, fused([once[r] for r in roots])), closed=True)
-  fusion = Fusion(roots)
+  if once: return _swept(roots, _stored_alike(once, fused([once[r] for r in roots])), closed=True)
+  fusion = _swept(roots)
   worth = buffers_worth(fusion)
-  return Fusion(roots, worth) if worth else fusion
+  return _swept(roots, worth) if worth else fusion
+
+def _swept(roots: list[UOp], forced: frozenset[UOp] = frozenset(), closed: bool = False) -> Fusion:
+  """Return the fusion in which no product is refused. Each sweep that refuses some sets these apart in the next one."""
+  fusion = Fusion(roots, forced, closed)
+  while fusion.refused: fusion = Fusion(roots, forced, closed, fusion.apart | fusion.refused)
+  return fusion
 
 def _stored_alike(once: dict[UOp, UOp], fusion: Fusion) -> frozenset[UOp]:
   return frozenset(u for u, v in once.items() if v in fusion.realized and u.op is not Ops.AFTER)
