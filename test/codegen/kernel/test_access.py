@@ -95,6 +95,18 @@ def test_loops_whose_counters_are_data_in_another_order_or_that_differ_in_kind_s
   kernel = UOp.sink(out.index(flat).store(UOp.param(1, F32, 20).index(flat).load(r < 2), r, s))
   assert loops(merge_ranges(kernel)) == [4, 5], "a gate looks at one of them"
 
+def test_loops_stay_whose_counters_are_data_of_an_array() -> None:
+  """The rows of all heads are walked as one, but a causal mask compares the row of a head."""
+  out, r, s, j, e = UOp.param(0, F32, 20), axis(4, 0), axis(5, 1), axis(6, 2, "REDUCE"), axis(6, 3, "STAGE")
+  flat = r * 5 + s
+  for limit, left in ((s, [4, 5]), (flat, [20])):
+    value = (limit < e).where(UOp.const(F32, 0), UOp.param(1, F32, 20).index(flat).load())
+    array = UOp(Ops.STAGE, F32, (value, e), (0,))
+    kernel = UOp.sink(out.index(flat).store(array.index(j).load().reduce(Ops.ADD, j), r, s))
+    merged = merge_ranges(kernel)
+    assert loops(merged) == left
+    agree(kernel, merged)
+
 def test_loops_that_an_access_knows_parts_of_become_several() -> None:
   r, s = axis(4, 0), axis(24, 1)
   at = r * 24 + s

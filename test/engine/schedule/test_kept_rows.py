@@ -148,3 +148,13 @@ def test_padding_ends_no_other_loop(axis: int) -> None:
     q, k, v = (t.contiguous() for t in arguments)
     wanted = (q @ k.transpose(1, 2)).contiguous().softmax().contiguous() @ v
     assert (found - wanted).abs().max().item() < 1e-4, which
+
+def test_heads_that_share_keys_have_rows_of_their_own() -> None:
+  """Memory walks the rows of all heads as one. A mask compares their indices in a head."""
+  n = 64
+  q, k, v = (Tensor.randn(heads, n, n).realize() for heads in (3, 1, 1))
+  hidden = Tensor.arange(n).reshape(n, 1) < Tensor.arange(n)
+  def scores() -> Tensor: return hidden.where(-math.inf, q @ k.expand(3, n, n).transpose(1, 2) * 0.3)
+  found = (scores().softmax() @ v.expand(3, n, n)).realize()
+  wanted = scores().contiguous().softmax().contiguous() @ v
+  assert (found - wanted).abs().max().item() < 1e-4

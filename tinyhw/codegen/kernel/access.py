@@ -151,8 +151,11 @@ def _data_indices(sink: UOp) -> set[UOp]:
     seen.add(u)
     if u.dtype is dtypes.weakint: found.add(u)
     elif u.op is Ops.STORE: stack.append(u.src[1])
-    elif u.op is Ops.LOAD: stack.extend(u.src[2:])
-    elif u.op is Ops.REDUCE: stack.append(u.src[0])
+    elif u.op is Ops.LOAD:
+      array = u.src[0].src[0]
+      if array.op is Ops.STAGE: stack.append(array)
+      stack.extend(u.src[2:])
+    elif u.op in (Ops.REDUCE, Ops.STAGE): stack.append(u.src[0])
     else: stack.extend(u.src)
   return found
 
