@@ -73,8 +73,8 @@ def updates_of(reduction: UOp) -> list[UOp]: return [u for u in reduction.src[1:
 def tile_order(reductions: list[UOp]) -> list[UOp]:
   """Return the accumulators of a tile in the order in which fewest operands are live.
 
-  They are the products of each of some operands with each of others. All products of one of the more numerous operands
-  come first, then those of the next one. The fewer operands stay in registers. Other reductions keep their order.
+  The accumulators of a tile multiply each of m operands with each of n. The products of one operand of the larger group
+  are adjacent, so the smaller group stays in registers. Other reductions keep their order.
   """
   products = [u for r in reductions for u in updates_of(r)[:1]]
   if len(products) < len(reductions) or any(u.op is not Ops.MULACC for u in products): return reductions

@@ -55,7 +55,8 @@ def takes_over(old: list[ArrayAccess], new: list[ArrayAccess], ends: dict[UOp, t
   """May an array have the memory of an older one?
 
   Both are used in the same iterations of outer loops. The new one is stored in one loop, after the older one was stored
-  and read. Where that loop reads the older one, too, it reads just the elements that it then stores, each of them once.
+  and read. If that loop also reads the older one, it reads only elements that it stores later in the same iteration. No
+  iteration stores an element of another one.
   """
   around = common(old)
   stored = [a for a in new if a.is_store]
@@ -79,7 +80,7 @@ def common(accesses: list[ArrayAccess]) -> tuple[UOp, ...]:
   return loops
 
 def overlaps(element: UOp) -> bool:
-  """May a loop name an element twice? The last step of a tile begins early, at a maximum."""
+  """May two iterations have the same element? So it is if the last step of a tile begins early, at a maximum."""
   return any(u.op is Ops.MAX for u in element.toposort(lambda u: u.op is not Ops.RANGE))
 
 def renamed(uops: list[UOp], old: UOp, new: UOp) -> list[UOp]:

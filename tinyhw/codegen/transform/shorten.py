@@ -9,7 +9,7 @@ A loop over j may then end after i. Loops that fill an array of shared memory ma
 `limits_of` finds the last index that each loop needs, and `shorten` ends the loops of the tiled kernel after the last
 index that any element of the tile needs.
 
-A weight of 0 is left out whatever it would be multiplied by. So inf and NaN behind a mask do not count.
+Elements behind a mask are not read. So inf and NaN there change no result, where 0 * inf would be NaN.
 """
 from __future__ import annotations
 import math
@@ -31,7 +31,7 @@ class Neutral(NamedTuple):
   constant: ConstType
 
 class _Rows:
-  """What the values of a kernel are after the last index that matters, along the loop of the row that they are in."""
+  """The values of a kernel that are constant after some index of a loop."""
   def __init__(self, nodes: dict[UOp, None]):
     self.found: dict[UOp, Neutral] = {}
     self.loops: dict[UOp, Neutral] = {}    # a loop -> the values that it stores or folds
@@ -58,7 +58,7 @@ class _Rows:
     return known if u.op is Ops.STAGE else None
 
   def _computed(self, u: UOp) -> Neutral | None:
-    """Return the value of an operation on operands of which one is known, and others do not change that."""
+    """Return the result of an operation with one known operand, if the other operands cannot change it."""
     known = [self.found[s] for s in u.src if s in self.found]
     if len(known) != 1: return None
     constant = known[0].constant
@@ -86,7 +86,10 @@ def _index(u: UOp) -> UOp | None:
   return u if u.dtype is dtypes.weakint else None
 
 def limits_of(sink: UOp, opts: tuple[Opt, ...]) -> dict[UOp, UOp]:
-  """Return the last index that matters of loops that may be shortened, which are those around whole tiles."""
+  """Return, for each loop that may end early, the last index that it needs.
+
+  Only loops over whole tiles may. A loop that reads an array is not peeled, since its second loop would read the rest.
+  """
   nodes = sink.toposort()
   if not any(u.op is Ops.STAGE for u in nodes): return {}
   loops = {r: known.last for r, known in _Rows(nodes).loops.items()
@@ -104,7 +107,8 @@ def shorten(split: SplitKernel, limits: dict[UOp, UOp]) -> UOp:
   """Return the tiled kernel with shorter loops. limits: of the ranges before they were split.
 
   Loops with the same limit end at the same element, a multiple of their steps. Otherwise one would read what another
-  has not stored. The step of a loop that only stores need not divide it.
+  has not stored. A loop that only fills an array may have a step that does not divide its size: its last step overlaps
+  the one before.
   """
   together: dict[UOp, list[UOp]] = {}
   for r, last in limits.items(): together.setdefault(last, []).append(r)

@@ -321,7 +321,7 @@ class Fusion:
     return True
 
   def _crowd(self, reductions: list[UOp]) -> bool:
-    """Does one of several reductions need a kernel of its own? Those around kept rows count as one."""
+    """Does one of several reductions need a kernel of its own? Those of one attention count as one."""
     if len(reductions) < 2 or not any([is_large_product(r, self.extent) for r in reductions]): return False
     return len({self.kept[r].reductions[0] if r in self.kept else r for r in reductions}) > 1
 

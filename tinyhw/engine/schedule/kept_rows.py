@@ -5,11 +5,11 @@
     out[i, e] = sum of weights[i, j] * v[j, e]   the outer product
 
 Two kernels would write all scores to memory, and read them again. One kernel keeps the scores of a few rows in a
-worker's scratch memory, which stays in a cache. `Fusion` gives values that a row needs several times to a STAGE over
-the row: its operand is computed once for each element, at an index with a range of its own.
+worker's scratch memory, which stays in a cache. `Fusion` puts each value that a row needs several times into a STAGE
+over the row. A loop of its own computes each element once.
 
-The conditions are that no other kernel needs these values, that their elements are floats, and that the rows of a
-register's lanes fit into scratch memory.
+The conditions are that no other kernel needs these values, that their elements are floats, and that FEWEST_ROWS rows
+fit into scratch memory.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -65,7 +65,9 @@ def _rows_of(factor: UOp, product: UOp, users: dict[UOp, list[UOp]], is_product:
   if any(user not in between for u in between if u is not last for user in users[u]): return None
   values = tuple([u for u in between if u.size == last.size and (u is last or len(users[u]) > 1)])
   row, rows = _row(last)
-  if rows < FEWEST_ROWS or row * FEWEST_ROWS * last.dtype.itemsize > row_bytes(last.device): return None
+  if rows < FEWEST_ROWS or row * FEWEST_ROWS * max(u.dtype.itemsize for u in values) > row_bytes(
+      last.device):
+    return None
   return KeptRows(values, (product, *reductions)) if all(dtypes.is_float(u.dtype) for u in values) else None
 
 def _row(last: UOp) -> tuple[int, int]:
@@ -104,7 +106,10 @@ class RowFill(NamedTuple):
   gated: GatedIndex
 
 def row_fill(u: UOp, indices: list[tuple[UOp, GatedIndex]], level: int) -> RowFill | None:
-  """Return how to keep the values of a node that are wanted at these indices; None if they are not those of one row."""
+  """Return how to keep the values of a node that are wanted at these indices.
+
+  None if the indices differ in more than the position along one row, or belong to several kernels.
+  """
   kernel, gated = indices[0]
   axes = [k for k, i in enumerate(gated.index) if i.op is Ops.RANGE and i.arg[1] in OF_ROWS]
   if len(axes) != 1 or gated.valid is not None: return None

@@ -260,7 +260,8 @@ def load(buffer: UOp, position: UOp, valid: UOp | None) -> UOp:
 def divided_by_sum(value: UOp, r: UOp) -> tuple[UOp, UOp] | None:
   """Return the array whose element at r, divided by the sum of the array, is a value, and the factor that divides it.
 
-  None for other values. The products of an undivided row with numbers overflow only if these or their sum nearly do.
+  None for other values. The undivided product overflows only if the sum of the other operand's elements, weighted by
+  powers, does.
   """
   if value.op is not Ops.MUL: return None
   for element, factor in (value.src, value.src[::-1]):
