@@ -75,6 +75,17 @@ def test_masks_that_are_not_neutral_stay() -> None:
   kernel = UOp.sink(out.index(i).store((j < i).where(x.index(j).load(), UOp.const(F32, 0)).reduce(Ops.ADD, j), i))
   assert not limits_of(kernel, ()), "kernels without arrays"
 
+def test_a_loop_that_also_folds_other_values_does_not_end() -> None:
+  n = 8
+  out, x, i, e = UOp.param(0, F32, n), UOp.param(1, F32, n), axis(n, 0), axis(n, 2, "STAGE")
+  j = axis(n, 1, "REDUCE")
+  scores = staged((i < e).where(UOp.const(F32, -math.inf), x.index(e).load()), e, 0)
+  largest, total = read(scores, j).reduce(Ops.MAX, j), x.index(j).load().reduce(Ops.ADD, j)
+  assert {r.arg[0] for r in limits_of(UOp.sink(out.index(i).store(largest, i)), ())} == {1, 2}
+  kernel = UOp.sink(out.index(i).store(largest + total, i))
+  assert not limits_of(kernel, ())
+  agree(kernel, with_opts(kernel, ()))
+
 def test_loops_with_one_limit_end_together() -> None:
   """A fold by two would read a power that a filling by one had not stored."""
   kernel = causal(8, 12, 2)

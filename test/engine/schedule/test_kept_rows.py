@@ -127,6 +127,18 @@ def test_results_are_those_of_the_definition(seed: int) -> None:
     wanted = expected(data[0][head], data[1][head], data[2][head], allowed)
     assert all(a == pytest.approx(b, abs=2e-5) for a, b in zip(found[head], wanted)), (seed, head)
 
+def test_a_fold_of_all_scores_beside_one_of_those_that_are_seen() -> None:
+  """Reductions of one depth share a loop, which must not end where only one of them may."""
+  q, k, v = (Tensor.randn(16, 64, 32).realize() for _ in range(3))
+  def result(stored: bool) -> Tensor:
+    scores = q @ k.transpose(1, 2)
+    if stored: scores = scores.contiguous()
+    seen = (Tensor.arange(64).reshape(64, 1) < Tensor.arange(64)).where(-math.inf, scores)
+    powers = (seen - seen.max(-1, keepdim=True)).exp() * scores.square().mean(-1, keepdim=True)
+    return ((powers.contiguous() if stored else powers) @ v).realize()
+  for a, b in zip(result(False).flatten().tolist(), result(True).flatten().tolist()):
+    assert a == pytest.approx(b, rel=1e-4, abs=1e-3)
+
 def test_what_a_mask_hides_does_not_count() -> None:
   q, k, v = (Tensor.randn(4, 64, 32) for _ in range(3))
   clean = q.scaled_dot_product_attention(k, v, is_causal=True).tolist()

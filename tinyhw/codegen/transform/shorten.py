@@ -35,6 +35,7 @@ class _Rows:
   def __init__(self, nodes: dict[UOp, None]):
     self.found: dict[UOp, Neutral] = {}
     self.loops: dict[UOp, Neutral] = {}    # a loop -> the values that it stores or folds
+    self.whole: set[UOp] = set()           # loops that also store or fold other values
     for u in nodes:
       value = self._of(u)
       if value is not None: self.found[u] = value
@@ -53,8 +54,11 @@ class _Rows:
 
   def _closed(self, u: UOp) -> Neutral | None:
     known, loops = self.found.get(u.src[0]), ranges_of(u)
-    if known is None or len(loops) != 1 or loops[0] is not known.loop or loops[0] in known.last.ranges: return None
-    if u.op is Ops.STAGE or known.constant == {Ops.ADD: 0, Ops.MAX: -math.inf}.get(u.arg): self.loops[loops[0]] = known
+    if known is None or loops != (known.loop,) or known.loop in known.last.ranges or not (
+        u.op is Ops.STAGE or known.constant == {Ops.ADD: 0, Ops.MAX: -math.inf}.get(u.arg)):
+      self.whole.update(loops)
+      return None
+    if self.loops.setdefault(known.loop, known).last is not known.last: self.whole.add(known.loop)
     return known if u.op is Ops.STAGE else None
 
   def _computed(self, u: UOp) -> Neutral | None:
@@ -92,8 +96,9 @@ def limits_of(sink: UOp, opts: tuple[Opt, ...]) -> dict[UOp, UOp]:
   """
   nodes = sink.toposort()
   if not any(u.op is Ops.STAGE for u in nodes): return {}
-  loops = {r: known.last for r, known in _Rows(nodes).loops.items()
-           if all(c > 0 and t.op is Ops.RANGE for t, c in linear(known.last)[0].items())}
+  rows = _Rows(nodes)
+  loops = {r: known.last for r, known in rows.loops.items() if r not in rows.whole
+           and all(c > 0 and t.op is Ops.RANGE for t, c in linear(known.last)[0].items())}
   reads = [(u.src[0], u.src[1]) for u in nodes if u.op is Ops.INDEX and u.src[0].op is Ops.STAGE]
   readers = {at for _, at in reads}
   loops = {r: last for r, last in loops.items() if size_of(r) > factor_of(r, opts)
