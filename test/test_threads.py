@@ -17,7 +17,7 @@ import pytest
 from thread_campaign import ROOT, SEED, campaign
 from tinyhw import Tensor, TinyJit, threads
 from tinyhw.errors import JitError
-from tinyhw.threads import alone, lock
+from tinyhw.threads import alone, lock, once
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 
@@ -265,3 +265,38 @@ def test_a_fork_gives_the_lock_and_the_switch_interval_back() -> None:
 
 def test_imports_of_other_threads_are_seen() -> None:
   assert not threads.importing()   # this thread's own do not count
+
+# ***** once *****
+
+def test_a_result_is_made_once_for_equal_arguments() -> None:
+  calls = []
+  @once
+  def made(x: int, y: int = 0) -> list[int]:
+    """Return both arguments."""
+    calls.append((x, y))
+    return [x, y]
+  assert made(1) is made(1) and made(1, y=2) is made(1, y=2) and made(1) is not made(2)
+  assert calls == [(1, 0), (1, 2), (2, 0)]
+  assert made.__doc__ == "Return both arguments." and made.__name__ == "made"
+
+def test_a_call_that_raises_leaves_nothing() -> None:
+  calls = []
+  @once
+  def made(x: int) -> int:
+    calls.append(x)
+    if len(calls) == 1: raise KeyboardInterrupt
+    return x
+  with pytest.raises(KeyboardInterrupt): made(3)
+  assert made(3) == 3 and made(3) == 3 and calls == [3, 3]
+
+def test_threads_that_make_a_value_at_the_same_time_go_on_with_the_same_one() -> None:
+  inside = threading.Barrier(4, timeout=30)
+  @once
+  def made(x: int) -> object:
+    inside.wait()  # all four are here before any has a result
+    return object()
+  found: list[object] = []
+  threads = [threading.Thread(target=lambda: found.append(made(1))) for _ in range(4)]
+  for thread in threads: thread.start()
+  for thread in threads: thread.join()
+  assert len(found) == 4 and all(x is found[0] and x is made(1) for x in found)

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from tinyhw.config import EMULATE
 from tinyhw.errors import DeviceError, DriverError
-from tinyhw.once import once
+from tinyhw.threads import once
 
 if sys.platform == "linux":
   import fcntl

@@ -37,7 +37,7 @@ WORDS = {   # box -> its modules, and one line about it
   "autogen": ("autogen", "constants of kernels and chips"),
   "uop": ("uop", "expressions, rules, interpreter"),
   "device": ("device device_interface", "the device interface"),
-  "base": ("errors config dtype arithmetic trace helpers named_tuple data_class once files threads http",
+  "base": ("errors config dtype arithmetic trace helpers named_tuple data_class files threads http",
            "types, errors, settings, files"),
 }
 TITLES = {"base": "base"}   # of a box whose modules are too many to name

@@ -13,7 +13,7 @@ ROOTS = {"tinyhw": ROOT / "tinyhw", "tinyhw.drivers": ROOT / "drivers", "tinyhw.
 MOST_LINES, MOST_COLUMNS, MOST_FILES = 600, 150, 16
 
 BASE = ("tinyhw.errors tinyhw.config tinyhw.dtype tinyhw.arithmetic tinyhw.trace tinyhw.helpers tinyhw.named_tuple "
-        "tinyhw.data_class tinyhw.once tinyhw.files tinyhw.threads tinyhw.http")
+        "tinyhw.data_class tinyhw.files tinyhw.threads tinyhw.http")
 COMPILER = f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.engine tinyhw.device"
 MACHINE_ROOMS = {   # of machine: what each may import of the others
   "ir": "", "notation": "", "select": "ir notation", "allocate": "ir", "order": "ir", "verify": "ir", "model": "ir"}
@@ -168,7 +168,6 @@ def test_folders_are_rooms(folder: Path) -> None:
 NOT_COUNTED = {"run.py", "suite.py", "silicon.py", "conftest.py", "test_init.py"}
 SHOWN = (".py", ".md", ".txt", ".svg")
 LARGE = {   # folders with more files than a reader sees at one glance
-  "test": "a file for each module at the top of tinyhw",
   "test/golden": "recorded data, a file for each tool and target",
   "test/programs": "nine programs, each with its twin in PyTorch beside it",
   "docs/reference": "written from docstrings, a page for each module"}

@@ -26,7 +26,7 @@ import ast
 from collections.abc import Iterator
 
 from tinyhw.data_class import dataclass
-from tinyhw.once import once
+from tinyhw.threads import once
 
 @dataclass(frozen=True)
 class ValueType:

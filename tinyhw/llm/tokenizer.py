@@ -18,7 +18,7 @@ from typing import Any
 
 from tinyhw.errors import ArgumentError, FileFormatError, IndexRangeError
 from tinyhw.llm.words import check_preset, split
-from tinyhw.once import once
+from tinyhw.threads import once
 
 NORMAL, UNUSED, BYTE = 1, 5, 6   # types of tokens in GGUF files; source: enum llama_token_type
 MOST_WORDS = 1 << 16                                 # words that are remembered with their tokens

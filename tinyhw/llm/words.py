@@ -11,7 +11,7 @@ import sys
 import unicodedata
 
 from tinyhw.errors import ArgumentError
-from tinyhw.once import once
+from tinyhw.threads import once
 
 # White_Space; re's \s also has U+001C to U+001F
 _SPACES = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"

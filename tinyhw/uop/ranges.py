@@ -1,4 +1,4 @@
-"""The open ranges of a node: the loops that its value depends on."""
+"""The open ranges of a node, which are the loops that its value depends on; the form of nodes that close ranges."""
 from __future__ import annotations
 from typing import TYPE_CHECKING
 
@@ -6,6 +6,10 @@ from tinyhw.uop.enums import Ops
 if TYPE_CHECKING: from tinyhw.uop.ops import UOp
 
 _CLOSES = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE, Ops.END})
+
+def has_position(stage: UOp) -> bool:
+  """Does a STAGE say the position of its value in the array?"""
+  return len(stage.src) > 1 and stage.src[1].op is not Ops.RANGE
 
 def open_ranges(u: UOp) -> tuple[UOp, ...]:
   """The RANGEs that u depends on and that no operation closes, sorted by id. Those of its sources are known."""

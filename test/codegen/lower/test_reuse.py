@@ -8,7 +8,7 @@ from tinyhw.codegen.lower.reuse import overlaps, reuse_arrays
 from tinyhw.codegen.optimize import with_opts
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import DType, dtypes
-from tinyhw.uop.enums import Ops
+from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
 F32 = dtypes.float32
@@ -63,6 +63,20 @@ def test_an_array_that_all_loops_have_read_is_free() -> None:
   total = read(staged(x.index(i * n + s).load(), s, 0), k).reduce(Ops.ADD, k)
   second = staged(y.index(i * n + t).load() * total, t, 1)
   assert arrays(UOp.sink(out.index(i).store(read(second, m).reduce(Ops.MAX, m), i))) == 1
+
+def test_an_array_that_outlives_the_iteration_of_another_stays() -> None:
+  """The second array is read after the loop in which each iteration fills the first one."""
+  first, second = (UOp(Ops.DEFINE_LOCAL, F32, (), (k, 8)) for k in range(2))
+  def loop(k: int) -> tuple[UOp, UOp]:
+    r = UOp(Ops.RANGE, dtypes.int32, (UOp.const(dtypes.int32, 8),), (k, AxisType.LOOP))
+    return r, UOp(Ops.END, dtypes.void, (r,))
+  (i, end), (s, s_end), (t, t_end), (k, k_end) = map(loop, range(4))
+  load = first.index(s).load()
+  uops = [first, second, i, s, first.index(s).store(UOp.const(F32, 1.0)), s_end, t, load, t_end,
+          k, second.index(k).store(load), k_end, end, second.index(UOp.const(dtypes.int32, 0)).load()]
+  assert reuse_arrays(uops) is uops
+  inside = [*uops[:-2], uops[-1], end]
+  assert reuse_arrays(inside) is not inside
 
 def test_lists_with_few_arrays_stay() -> None:
   uops = [UOp(Ops.DEFINE_LOCAL, F32, (), (0, 8))]

@@ -70,7 +70,7 @@ def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tu
     return matrix_tile.in_order(opts, {r.arg[0]: size_of(r) for r in nest.ranges}, capabilities)
   lanes = lanes_of(nest, capabilities)
   if lanes < 2: return grid(nest, (), capabilities)
-  if any(u.op is Ops.STAGE for u in store.toposort()):
+  if any(a.node.src[0].src[0].op is Ops.STAGE for a in nest.accesses):
     from tinyhw.codegen.plan.kept_rows import kept_rows, rows_of  # for attention; 0.3 ms to load
     if (shared := rows_of(nest)) is not None: return kept_rows(nest, shared, lanes, capabilities)
   nested = {v for u in nest.reduces for v in u.src[0].toposort() if v.op is Ops.REDUCE}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.codegen.kernel.access import access_of
 from tinyhw.codegen.kernel.grid import ranges_of
+from tinyhw.codegen.lower.expand import CHAINS
 from tinyhw.codegen.plan.register_tile import TILE_FACTORS, CostModel, ReadPlan, ReductionLoad, RegisterTile, computed
 from tinyhw.codegen.transform.tiling import Opt, OptOps, part_of, size_of, width_along
 from tinyhw.machine.ir.target import Capabilities
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
   from tinyhw.codegen.plan.heuristic import Nest
 
 MOST_ROW_VECTORS = 4       # of a tile: more leave no registers for a second direction
-CHAINS = 8                 # independent additions, so that two units wait for none
 
 class TiledProduct(NamedTuple):
   """A product of the kernel: its model, and the loop besides the rows along which a tile has repetitions."""

@@ -10,7 +10,7 @@ from tinyhw.codegen.render import compile_source
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.target import Capabilities
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.program import Program
 

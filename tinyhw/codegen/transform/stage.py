@@ -28,15 +28,15 @@ def next_array(nodes: Iterable[UOp]) -> int:
   """Return the number of the next shared array of a kernel of these nodes."""
   return 1 + max((u.arg[0] for u in nodes if u.op in (Ops.STAGE, Ops.DEFINE_LOCAL)), default=-1)
 
-def position_of(ranges: list[UOp]) -> UOp:
-  """Return the row-major number of a point of ranges."""
+def position_of(ranges: Iterable[UOp], values: dict[UOp, UOp] | None = None) -> UOp:
+  """Return the row-major number of a point of ranges. values: of the ranges, where they are not the ranges."""
   position = number(0)
-  for r in ranges: position = _append(position, r)
+  for r in ranges: position = _append(position, r, r if values is None else values[r])
   return position
 
-def _append(position: UOp, r: UOp) -> UOp:
+def _append(position: UOp, r: UOp, value: UOp) -> UOp:
   scaled = make(Ops.MUL, dtypes.weakint, (position, r.src[0]))
-  return make(Ops.ADD, dtypes.weakint, (scaled, r))
+  return make(Ops.ADD, dtypes.weakint, (scaled, value))
 
 def stage_values(sink: UOp) -> UOp:
   """Turn each STAGE into a shared array and the stores that fill it."""
@@ -60,7 +60,7 @@ def stage_values(sink: UOp) -> UOp:
         own = number(size_of_stage(u.src[0]))
         position = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (position_of(outer[u.src[0]]), own)),
                                                   position))
-      for r in inner[u.src[0]]: position = _append(position, r)
+      for r in inner[u.src[0]]: position = _append(position, r, r)
       new[u] = UOp(Ops.INDEX, u.dtype, (src[0], position))
     else: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
   trace.hand_on(new)
@@ -89,7 +89,7 @@ def _fill(old: UOp, stage: UOp, outer: list[UOp], inner: list[UOp], fresh: int) 
   if len(values) > 1 or any(r.src[0].op is not Ops.CONST for r in ranges):
     own = make(Ops.MUL, dtypes.weakint, (position_of(outer), number(size_of_stage(old))))
     position = make(Ops.ADD, dtypes.weakint, (own, values[1] if len(values) > 1 else position_of([*ranges])))
-  for r in axes: position = _append(position, r)
+  for r in axes: position = _append(position, r, r)
   store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, stage.dtype, (local, position)),
                                        values[0].substitute(changes), *outer, *ranges, *axes))
   return UOp(Ops.AFTER, stage.dtype, (local, store))

@@ -36,7 +36,7 @@ from tinyhw import trace
 from tinyhw.codegen.kernel.access import access_of
 from tinyhw.codegen.kernel.affine import make, number
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
-from tinyhw.codegen.transform.stage import next_array
+from tinyhw.codegen.transform.stage import next_array, position_of
 from tinyhw.dtype import dtypes
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, NamedIntEnum, Ops, plain_members
@@ -183,7 +183,8 @@ def _rebuild(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> 
       values = tuple(new[s] for s in values_of(u))
       if u.op is Ops.REDUCE and not closed: new[u] = values[0]
       elif u.op is Ops.STAGE and any(new[r].op is not Ops.RANGE for r in ranges_of(u)):
-        new[u] = UOp(u.op, u.dtype, (values[0], _position(u, new), *closed), u.arg)
+        at = values[1] if len(values) > 1 else position_of(ranges_of(u), new)
+        new[u] = UOp(u.op, u.dtype, (values[0], at, *closed), u.arg)
       else: new[u] = UOp(u.op, u.dtype, values + tuple(closed), u.arg)
     else:
       src = tuple([new[s] for s in u.src])
@@ -191,15 +192,6 @@ def _rebuild(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> 
                                            u.arg) if u.tag is None else UOp(u.op, u.dtype, src, u.arg, u.tag)
   trace.hand_on(new)
   return new[sink]
-
-def _position(stage: UOp, new: dict[UOp, UOp]) -> UOp:
-  """Return the position of a STAGE's element for new values of its ranges. The last step of a tile overlaps others."""
-  values = values_of(stage)
-  if len(values) > 1: return new[values[1]]
-  at = number(0)
-  for r in ranges_of(stage):
-    at = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (at, new[r.src[0]])), new[r]))
-  return at
 
 # ***** peeling *****
 
@@ -344,7 +336,5 @@ def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
       index, copying = copying_ranges(load, own, fresh)
       fresh += len(copying)
       stage = UOp(Ops.STAGE, load.dtype, (substitute(load, index), *copying), (first + len(changes),))
-      position = number(0)
-      for r in own: position = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (position, r.src[0])), r))
-      changes[load] = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (stage, position)),))
+      changes[load] = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (stage, position_of(own))),))
   return sink.substitute(changes) if changes else sink

@@ -24,7 +24,7 @@ from tinyhw.emulator.native import access as window_access
 from tinyhw.emulator.native.records import OPERANDS, PAIRS, WORD, offsets
 from tinyhw.errors import TinyError
 from tinyhw.machine.ir.code import Code
-from tinyhw.once import once
+from tinyhw.threads import once
 
 CONTEXT = (           # words of a context
   "STATE",            # address of the registers

@@ -26,7 +26,7 @@ from tinyhw.emulator.python.numerics import lane_bits
 from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import Reg
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 Step = Callable[[Warp, int], None]
 # kinds of operands.py, by type

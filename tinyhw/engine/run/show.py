@@ -16,7 +16,7 @@ from tinyhw.device import Device
 from tinyhw.dtype import dtypes
 from tinyhw.helpers import GlobalCounters, colored, wants_color
 from tinyhw.isa import LISTERS
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import KernelInfo, UOp, sint
 from tinyhw.uop.text import render, show

@@ -311,8 +311,7 @@ class Fusion:
     All indices must be the same but for one axis, along which each is a loop over the whole row. Otherwise the product
     is refused, and the graph is fused again without its rows: other values of the row may be in scratch memory by then.
     """
-    from tinyhw.engine.schedule.kept_rows import row_fill  # loaded by then
-    fill = row_fill(u, list(indices), self.level[u])
+    fill = rows.fill(u, list(indices), self.level[u])
     if fill is None or fill.kernel not in self.realized:
       self.refused.add(rows.reductions[0])
       return False

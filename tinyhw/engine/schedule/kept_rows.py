@@ -26,6 +26,17 @@ MOST_TERMS = 256      # of the inner product: with more, its operands are read a
 FEWEST_ROWS = 16      # that share the operands of the products
 OF_ROWS = frozenset({AxisType.REDUCE, AxisType.STAGE})   # loops along a row
 
+class RowFill(NamedTuple):
+  """How a row's values get into scratch memory.
+
+  kernel: the one that needs them. axis: along the row. range: of the loop that fills it. gated: the index at which this
+  loop computes the values.
+  """
+  kernel: UOp
+  axis: int
+  range: UOp
+  gated: GatedIndex
+
 class KeptRows(NamedTuple):
   """The rows between two products.
 
@@ -37,6 +48,26 @@ class KeptRows(NamedTuple):
 
   @property
   def inner(self) -> UOp: return self.reductions[-1]
+
+  def fill(self, u: UOp, indices: list[tuple[UOp, GatedIndex]], level: int) -> RowFill | None:
+    """Return how to keep the values of a node that are wanted at these indices.
+
+    None if the indices differ in more than the position along one row, or belong to several kernels.
+    """
+    kernel, gated = indices[0]
+    axes = [k for k, i in enumerate(gated.index) if i.op is Ops.RANGE and i.arg[1] in OF_ROWS]
+    if len(axes) != 1 or gated.valid is not None: return None
+    axis, n = axes[0], u.shape[axes[0]]
+    if not isinstance(n, int) or any(r.arg[1] in OF_ROWS for k, i in enumerate(gated.index) if k != axis
+                                     for r in i.ranges):
+      return None
+    def others(index: tuple[UOp, ...]) -> tuple[UOp, ...]: return index[:axis] + index[axis + 1:]
+    for other, wanted in indices:
+      i = wanted.index[axis]
+      if other is not kernel or wanted.valid is not None or others(wanted.index) != others(gated.index): return None
+      if i.op is not Ops.RANGE or i.arg[1] not in OF_ROWS or i.src[0].vmax != n: return None
+    fill = UOp.range(n, (1000 - level) * 1000 + 500, AxisType.STAGE)
+    return RowFill(kernel, axis, fill, GatedIndex((*gated.index[:axis], fill, *gated.index[axis + 1:])))
 
 def rows_to_keep(product: UOp, users: dict[UOp, list[UOp]], is_product: Callable[[UOp], bool]) -> KeptRows | None:
   """Return the rows of an operand of a product that its kernel may keep in scratch memory.
@@ -65,9 +96,8 @@ def _rows_of(factor: UOp, product: UOp, users: dict[UOp, list[UOp]], is_product:
   if any(user not in between for u in between if u is not last for user in users[u]): return None
   values = tuple([u for u in between if u.size == last.size and (u is last or len(users[u]) > 1)])
   row, rows = _row(last)
-  if rows < FEWEST_ROWS or row * FEWEST_ROWS * max(u.dtype.itemsize for u in values) > row_bytes(
-      last.device):
-    return None
+  bytes = row * FEWEST_ROWS * max(u.dtype.itemsize for u in values)
+  if rows < FEWEST_ROWS or bytes > row_bytes(last.device): return None
   return KeptRows(values, (product, *reductions)) if all(dtypes.is_float(u.dtype) for u in values) else None
 
 def _row(last: UOp) -> tuple[int, int]:
@@ -93,37 +123,6 @@ def _between(last: UOp, is_product: Callable[[UOp], bool]) -> dict[UOp, None]:
   for u in last.toposort(opens):
     if u.op is Ops.REDUCE_AXIS and is_product(u) or opens(u) and any(s in found for s in u.src): found[u] = None
   return found
-
-class RowFill(NamedTuple):
-  """How a row's values get into scratch memory.
-
-  kernel: the one that needs them. axis: along the row. range: of the loop that fills it. gated: the index at which this
-  loop computes the values.
-  """
-  kernel: UOp
-  axis: int
-  range: UOp
-  gated: GatedIndex
-
-def row_fill(u: UOp, indices: list[tuple[UOp, GatedIndex]], level: int) -> RowFill | None:
-  """Return how to keep the values of a node that are wanted at these indices.
-
-  None if the indices differ in more than the position along one row, or belong to several kernels.
-  """
-  kernel, gated = indices[0]
-  axes = [k for k, i in enumerate(gated.index) if i.op is Ops.RANGE and i.arg[1] in OF_ROWS]
-  if len(axes) != 1 or gated.valid is not None: return None
-  axis, n = axes[0], u.shape[axes[0]]
-  if not isinstance(n, int) or any(r.arg[1] in OF_ROWS for k, i in enumerate(gated.index) if k != axis
-                                   for r in i.ranges):
-    return None
-  def others(index: tuple[UOp, ...]) -> tuple[UOp, ...]: return index[:axis] + index[axis + 1:]
-  for other, wanted in indices:
-    i = wanted.index[axis]
-    if other is not kernel or wanted.valid is not None or others(wanted.index) != others(gated.index): return None
-    if i.op is not Ops.RANGE or i.arg[1] not in OF_ROWS or i.src[0].vmax != n: return None
-  fill = UOp.range(n, (1000 - level) * 1000 + 500, AxisType.STAGE)
-  return RowFill(kernel, axis, fill, GatedIndex((*gated.index[:axis], fill, *gated.index[axis + 1:])))
 
 def row_bytes(device: str | tuple[str, ...] | None) -> int:
   """Return the bytes of scratch memory in which a worker of a device may keep rows; 0 for lanes of a workgroup."""

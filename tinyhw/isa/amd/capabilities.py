@@ -9,7 +9,7 @@ from tinyhw.errors import CompileError, EncodeError
 from tinyhw.isa.amd.table.form import Generation
 from tinyhw.isa.amd.table.matrix import units
 from tinyhw.machine.ir.target import Capabilities
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.enums import GroupOp, Ops
 
 COMPARE = tuple(GroupOp.Comparison)

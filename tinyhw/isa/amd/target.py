@@ -25,7 +25,7 @@ from tinyhw.machine.order.interleave import interleave
 from tinyhw.machine.passes import Before, hook_reasons, run
 from tinyhw.machine.select.macros import MACRO
 from tinyhw.machine.select.unused import drop_unused
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.program import Program
 
 __all__ = ["capabilities", "compile", "target"]

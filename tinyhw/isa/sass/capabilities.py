@@ -11,7 +11,7 @@ from tinyhw.isa.sass.table.form import Generation
 from tinyhw.isa.sass.table.matrix import less_exact, units
 from tinyhw.isa.sass.table.units import FILE, PARTITIONS, RESERVED_BYTES, UNITS, WARP, column
 from tinyhw.machine.ir.target import Capabilities
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.enums import GroupOp, Ops
 
 COMPARE = tuple(GroupOp.Comparison)

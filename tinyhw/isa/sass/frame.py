@@ -18,7 +18,7 @@ from tinyhw.machine.ir.inst import Access, Function, MInst, Reg
 from tinyhw.machine.ir.target import Target
 from tinyhw.machine.order.copies import Touched, liveness
 from tinyhw.machine.select.macros import Macro
-from tinyhw.once import once
+from tinyhw.threads import once
 
 BYTES = 4     # of a register
 UNIT = 16     # alignment of the frame, and the longest access, in bytes

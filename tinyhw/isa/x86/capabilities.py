@@ -7,7 +7,7 @@ from __future__ import annotations
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.ir.target import Capabilities
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.enums import GroupOp, Ops
 
 COMPARE = tuple(GroupOp.Comparison)

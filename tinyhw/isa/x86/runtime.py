@@ -33,7 +33,7 @@ from tinyhw.autogen import cpu_ring, x86_runtime
 from tinyhw.errors import DeviceError
 from tinyhw.isa.x86 import abi
 from tinyhw.machine.ir.code import Code
-from tinyhw.once import once
+from tinyhw.threads import once
 
 CALLER_SLEEP_NS = 2_000_000
 MXCSR_DEFAULT = 0x1f80  # all exceptions masked, round to nearest, denormals kept (Intel SDM volume 1, 10.2.3)

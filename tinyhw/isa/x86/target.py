@@ -11,7 +11,7 @@ from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst, Reg
 from tinyhw.machine.ir.target import Hook, Target, region
 from tinyhw.machine.passes import Before, hook_reasons, run
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.program import Program
 
 __all__ = ["capabilities", "compile", "target"]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 from tinyhw.data_class import dataclass, field, replace
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 class Access(IntEnum):
   """The use of an operand by an instruction. BOTH reads the old value and writes the new one in the same register."""

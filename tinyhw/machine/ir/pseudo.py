@@ -9,7 +9,7 @@ target's instructions.
 from __future__ import annotations
 
 from tinyhw.machine.ir.inst import Access, Inst, MInst, Operand, Reg, RegClass
-from tinyhw.once import once
+from tinyhw.threads import once
 
 PSEUDO = "pseudo"  # the `encoding` of these rows
 

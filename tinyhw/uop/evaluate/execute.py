@@ -19,6 +19,7 @@ from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.evaluate.matrix import Shared, exchanged_lane, matrix_product
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.ranges import has_position
 
 def element_function(u: UOp) -> Function:
   """The elementwise operation of u on one lane. Raises DTypeError if its type has none."""
@@ -229,8 +230,8 @@ class _Kernel:
     return lambda: self.run(scope, 0, write)
 
   def stage(self, u: UOp, parent: _Scope) -> Function:
-    values, ranges = values_of_stage(u)
-    scope, places = self.inner(values, ranges, parent)
+    values = 1 + has_position(u)
+    scope, places = self.inner(u.src[:values], u.src[values:], parent)
     def fill() -> CheckedArray:
       out: list[Any] = []
       if len(places) == 1: self.run(scope, 0, lambda: out.append(self.values[places[0]]))
@@ -287,11 +288,6 @@ _NESTED: dict[Ops, Callable[[_Kernel, UOp, _Scope], Function]] = {Ops.STORE: _Ke
                                                                   Ops.EXCHANGE: _Kernel.exchange}
 
 def ranges_of_store(store: UOp) -> tuple[UOp, ...]: return tuple([s for s in store.src[2:] if s.op is Ops.RANGE])
-
-def values_of_stage(stage: UOp) -> tuple[tuple[UOp, ...], tuple[UOp, ...]]:
-  """The value of a STAGE and, if it has one, the position of an element; and its ranges."""
-  n = 1 + (len(stage.src) > 1 and stage.src[1].op is not Ops.RANGE)
-  return stage.src[:n], stage.src[n:]
 
 def variable(u: UOp, variables: Mapping[str, int]) -> int:
   """The value of a DEFINE_VAR or BIND.

@@ -15,6 +15,7 @@ from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.matrix import BLOCK_BYTES, WORD_BYTES, Matrix, Scattered, SwizzledLayout, blocks_of
 from tinyhw.uop.ops import KernelInfo, UOp, resolve, same_shape
+from tinyhw.uop.ranges import has_position
 from tinyhw.uop.text import line_number, show
 from tinyhw.uop.verify.async_copies import COPY_CHECKS
 from tinyhw.uop.verify.inbounds import outside, outside_run
@@ -308,14 +309,10 @@ def _store(u: UOp) -> str | None:
   if len(rest) > 1 or (rest and u.src[2] is not rest[0]): return "what follows the value is not a gate and then ranges"
   return _gate(rest[0], value.dtype.count) if rest else None
 
-def has_position(stage: UOp) -> bool:
-  """Does a STAGE say the position of its value in the array?"""
-  return len(stage.src) > 1 and stage.src[1].op is not Ops.RANGE and dtypes.is_int(stage.src[1].dtype)
-
 def _fold(u: UOp) -> str | None:
   # values that unrolled iterations add in order; no loop may be left of them
   several = u.op is Ops.REDUCE and u.src[0].op is Ops.GROUP
-  values = 1 + (u.op is Ops.STAGE and has_position(u))
+  values = 1 + (u.op is Ops.STAGE and has_position(u) and dtypes.is_int(u.src[1].dtype))
   if len(u.src) < 2 - several or any(s.op is not Ops.RANGE for s in u.src[values:]): return "not (value, RANGE, ...)"
   if u.op is Ops.REDUCE and u.arg not in (Ops.ADD, Ops.MUL, Ops.MAX): return f"does not fold with {u.arg!r}"
   if u.op is Ops.STAGE and u.dtype in dtypes.weaks: return f"holds {u.dtype}, which has no size in memory"

@@ -13,7 +13,7 @@ from tinyhw.emulator.errors import UninitialisedRead, UnknownInstruction
 from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Reg
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands

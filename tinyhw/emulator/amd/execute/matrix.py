@@ -19,7 +19,7 @@ from tinyhw.emulator.python.floats import HALVES, bits_of_float32, bits_of_float
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.machine.ir.inst import Reg
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.execute.arithmetic import Mode, NamedOperands

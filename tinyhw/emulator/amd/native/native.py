@@ -14,7 +14,7 @@ from tinyhw.emulator.notation import TYPES as NOTATION
 from tinyhw.emulator.notation import ValueType, parse
 from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.target import Capabilities
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

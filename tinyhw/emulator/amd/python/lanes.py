@@ -34,7 +34,7 @@ from tinyhw.emulator.amd.python.operands import VIEW, Operands, plus
 from tinyhw.emulator.amd.python.shapes import Evaluation, InstructionShape, ResultForm
 from tinyhw.emulator.notation import Assignment, ExpressionNode, NotationError, ValueType, parse
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 class FunctionMaker(NamedTuple):
   """make(*arguments) returns the function for waves. A parameter is the name of an operand. Its argument is a register

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.nvidia.warp.operands import Operands, Source
 from tinyhw.emulator.nvidia.warp.state import ALL, LANES, Warp, lanes_of, mask_of
-from tinyhw.once import once
+from tinyhw.threads import once
 
 Step = Callable[[Warp, int], None]
 Partners = tuple[list[int], int]   # the lane that each lane reads, and the lanes that the clamp lets read another one

@@ -18,7 +18,7 @@ from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.ops import UOp
 
 class OperandForm(NamedTuple):

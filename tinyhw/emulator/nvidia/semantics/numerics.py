@@ -9,7 +9,7 @@ from tinyhw.dtype import FLOAT_FORMATS, DType, decode_float, dtypes
 from tinyhw.emulator.nvidia.semantics.approximate import FUNCTIONS
 from tinyhw.emulator.python import numerics
 from tinyhw.emulator.python.floats import bits_of_float32, float32_of
-from tinyhw.once import once
+from tinyhw.threads import once
 
 UNITS = {"rcp": "RCP", "rsq": "RSQ", "sqrt": "SQRT", "exp": "EX2", "log": "LG2"}
 

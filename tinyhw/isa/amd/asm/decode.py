@@ -23,7 +23,7 @@ from tinyhw.isa.amd.table.make import PROMOTED
 from tinyhw.isa.amd.table.table import Table, table
 from tinyhw.machine.ir.inst import Inst, MInst, Reg
 from tinyhw.machine.notation.bits import Format
-from tinyhw.once import once
+from tinyhw.threads import once
 
 Reader = dict[int, Any]  # code of a field -> register, bits of a constant or None
 

@@ -16,7 +16,7 @@ from tinyhw.isa.amd.table.form import SIGNED, Encoding, Form, Generation, Spec
 from tinyhw.machine.ir.inst import Access, MInst, Reg, RegClass
 from tinyhw.machine.notation.bits import Field
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 Codes = dict[RegClass, tuple[int, ...]]  # class -> code of each first register, -1 if there is none
 Encode = Callable[[list[Any]], "bytes | None"]

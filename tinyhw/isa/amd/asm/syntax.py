@@ -26,7 +26,7 @@ from tinyhw.isa.amd.table.make import is_half
 from tinyhw.isa.amd.table.table import SUFFIXES, Table, table
 from tinyhw.machine.ir.inst import Inst, MInst, Reg
 from tinyhw.machine.notation.text import ascii_only, parse_integer, split_operands
-from tinyhw.once import once
+from tinyhw.threads import once
 
 def assemble(text: str, arch: str) -> bytes:
   """The bytes of one instruction."""

@@ -19,7 +19,7 @@ from tinyhw.isa.amd.table.table import Table, table
 from tinyhw.machine.ir.inst import Effect, Function, Inst, MInst, Reg
 from tinyhw.machine.ir.target import Target
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 WINDOW = 24  # instructions that are searched for a partner
 COMMUTATIVE = frozenset({"v_dual_fmac_f32", "v_dual_fmaak_f32", "v_dual_mul_f32", "v_dual_add_f32", "v_dual_add_nc_u32",

@@ -23,7 +23,7 @@ from tinyhw.machine.ir.flow import rewrite
 from tinyhw.machine.ir.inst import Bank, Block, Function, Inst, MInst, Reg
 from tinyhw.machine.ir.target import Target
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 # ***** registers that instructions touch *****
 

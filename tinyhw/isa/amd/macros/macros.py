@@ -27,7 +27,7 @@ from tinyhw.machine.ir.inst import Access, Effect, Function, Inst, MInst, Operan
 from tinyhw.machine.ir.target import Target
 from tinyhw.machine.select.macros import MACRO, Macro, expand, parse_macros
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 TEXT = """
 pack64         d=v2 lo:x1 hi:x1

@@ -20,7 +20,7 @@ from tinyhw.isa.amd.table.table import build, table
 from tinyhw.machine.ir.inst import Access, Inst, MInst, Operand, RegClass
 from tinyhw.machine.select.macros import MACRO
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 class Term(NamedTuple):
   """An operand.

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from tinyhw.isa.amd.rows.matrix import ProductShape
 from tinyhw.machine.ir.costs import PipeCost
-from tinyhw.once import once
+from tinyhw.threads import once
 
 # letter -> the unit whose waves share the resource, its description
 RESOURCES = {"v": ("simd", "the vector unit"), "t": ("simd", "the unit of transcendental functions"),

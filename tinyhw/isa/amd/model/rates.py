@@ -7,7 +7,7 @@ from __future__ import annotations
 from tinyhw.isa.amd.model.units import UNITS, unit_of
 from tinyhw.isa.amd.table.form import Generation
 from tinyhw.machine.model.hardware import Hardware
-from tinyhw.once import once
+from tinyhw.threads import once
 
 _RDNA3_FLOPS = {"f16": 256, "bf16": 256, "iu8": 256, "iu4": 512, "vf32": 128, "vf16": 128, "vf64": 4}
 _RDNA4_FLOPS = {"f16": 512, "bf16": 512, "iu8": 1024, "iu4": 2048, "fp8": 1024, "bf8": 1024, "vf32": 128, "vf16": 128,

@@ -11,7 +11,7 @@ from tinyhw.isa.amd.table.form import Form, Generation
 from tinyhw.machine.ir.inst import MInst
 from tinyhw.machine.model.traffic import Traffic
 from tinyhw.machine.model.waves import Model
-from tinyhw.once import once
+from tinyhw.threads import once
 
 MATRIX = ("wmma", "mfma")
 MEMORY = ("vmem", "flat", "smem", "lds")

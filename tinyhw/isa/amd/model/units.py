@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tinyhw.isa.amd.table.form import Generation
 from tinyhw.machine.model.occupancy import RegisterFile, ComputeUnit, steps
-from tinyhw.once import once
+from tinyhw.threads import once
 
 # Scalar registers: CDNA adds vcc, flat_scratch and xnack_mask to a wave's own; on RDNA each wave has all of them
 CDNA = {"vgpr": RegisterFile(512, 8), "sgpr": RegisterFile(800, 16, 6)}

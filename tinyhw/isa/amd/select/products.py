@@ -18,7 +18,7 @@ from tinyhw.isa.amd.table.table import build, table
 from tinyhw.machine.ir.inst import Access, Inst, MInst, Operand, RegClass
 from tinyhw.machine.select.macros import MACRO
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 BANKS = 4       # banks of vector registers, by the lowest bits of their numbers
 LATENCY = 5     # instructions between two additions to the same accumulator that avoid a stall

@@ -15,7 +15,7 @@ from tinyhw.isa.amd.table.formats import formats
 from tinyhw.machine.ir.inst import Access, Effect, Inst, RegClass
 from tinyhw.machine.notation.bits import Format
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 # ---- generations
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from tinyhw.machine.notation.bits import Format, fmt
 from tinyhw.machine.notation.lazy import Lazy
-from tinyhw.once import once
+from tinyhw.threads import once
 
 SOURCES = "neg:3 omod:2 src2:9 src1:9 src0:9"
 PACKED = "neg_lo:3 op_sel_hi[1:0] src2:9 src1:9 src0:9"

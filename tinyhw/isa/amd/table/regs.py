@@ -8,7 +8,7 @@ even register on CDNA (`VE[2]`).
 from __future__ import annotations
 
 from tinyhw.machine.ir.inst import Bank, Reg, RegClass
-from tinyhw.once import once
+from tinyhw.threads import once
 
 SGPRS = 106
 

@@ -68,7 +68,7 @@ from tinyhw.isa.amd.table.form import GROUPS, Form, Generation
 from tinyhw.isa.amd.table.line import TableLine, cell
 from tinyhw.isa.amd.table.make import make_pair, make_row
 from tinyhw.machine.ir.inst import Inst, MInst
-from tinyhw.once import once
+from tinyhw.threads import once
 
 TEXTS = tuple(rows.TEXT for rows in (scalar, vector, vector3, scaled, compare, packed, matrix, memory, lds, dual))
 SUFFIXES = ("_e64_dpp8", "_e64_dpp", "_dpp8", "_dpp", "_sdwa", "_e32", "_e64", "_rtn")

@@ -15,7 +15,7 @@ from tinyhw.isa.sass.table.form import ALLOWED, SCALE, Form, Ranges, Spec, place
 from tinyhw.machine.ir.inst import MInst, Reg, RegClass
 from tinyhw.machine.notation.text import one_of
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 BYTES = 16  # of each instruction
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tinyhw.errors import ParseError
 from tinyhw.isa.sass.table.form import Generation
-from tinyhw.once import once
+from tinyhw.threads import once
 
 TEXT = """
 00:LANEID 01:CLOCK 02:VIRTCFG 03:VIRTID 0f:ORDERING_TICKET 10:PRIM_TYPE 11:INVOCATION_ID 12:Y_DIRECTION 13:THREAD_KILL 14:=SM_SHADER_TYPE

@@ -18,7 +18,7 @@ from tinyhw.isa.sass.table.form import Form
 from tinyhw.isa.sass.table.table import FORMS, TableLine, Table, entries, table
 from tinyhw.machine.ir.inst import Inst, MInst, Reg
 from tinyhw.machine.notation.text import ascii_only
-from tinyhw.once import once
+from tinyhw.threads import once
 
 GUARDS = frozenset({f"{kind}{index}" for kind in ("P", "UP") for index in "0123456T"})
 

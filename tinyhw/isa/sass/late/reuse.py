@@ -17,7 +17,7 @@ from tinyhw.isa.sass.table.branch import BRANCH
 from tinyhw.isa.sass.table.control import Control
 from tinyhw.isa.sass.table.form import Form
 from tinyhw.machine.ir.inst import Inst, MInst, Reg
-from tinyhw.once import once
+from tinyhw.threads import once
 
 PIPES = frozenset({"alu", "fma"})
 

@@ -33,7 +33,7 @@ from tinyhw.machine.ir.target import Target
 from tinyhw.machine.notation.lazy import Lazy
 from tinyhw.machine.select.macros import AFTER, MACRO, Macro, expand, parse_macros
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 TEXTS = (integer.TEXT, floats.TEXT, memory.text())
 CLASSES: dict[str, RegClass] = {"x1": regs.R[1], "x2": regs.R[2], "p": regs.P,

@@ -26,7 +26,7 @@ from __future__ import annotations
 from tinyhw.isa.sass.table.units import UNITS, column
 from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.machine.model.hardware import Hardware
-from tinyhw.once import once
+from tinyhw.threads import once
 
 # letter -> (scope of the warps that share it, name)
 RESOURCES = {"i": ("simd", "the issue slots"), "f": ("simd", "the FMA pipe"), "a": ("simd", "the ALU pipe"),

@@ -21,7 +21,7 @@ from tinyhw.machine.ir.inst import Access, Effect, Inst, MInst, Reg
 from tinyhw.machine.select.macros import Macro
 from tinyhw.machine.select.selection import constant_part, short_buffer, short_index
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:

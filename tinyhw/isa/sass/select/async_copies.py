@@ -23,7 +23,7 @@ from tinyhw.isa.sass.table.branch import JUMP_IF
 from tinyhw.isa.sass.table.units import WARP
 from tinyhw.machine.ir.inst import Access, Block, MInst, Reg
 from tinyhw.machine.select.macros import Macro
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

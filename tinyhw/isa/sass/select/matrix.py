@@ -9,7 +9,7 @@ from tinyhw.isa.sass.table.matrix import TF32, VECTOR, Unit, every_unit
 from tinyhw.machine.ir.inst import Access, Reg
 from tinyhw.machine.ir.structure import element_of
 from tinyhw.machine.select.macros import Macro
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import LINE_BYTES, LINES
 from tinyhw.uop.ops import UOp

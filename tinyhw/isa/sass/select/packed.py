@@ -23,7 +23,7 @@ from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import Access, Reg
 from tinyhw.machine.select.macros import Macro
 from tinyhw.machine.select.packed import PackedOperation, PairFinder, Found, ElementPair
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from tinyhw.isa.sass.select.vector import part
 from tinyhw.machine.ir.inst import Access
 from tinyhw.machine.select.macros import Macro
-from tinyhw.once import once
+from tinyhw.threads import once
 
 @once
 def copied(registers: int, upwards: bool) -> Macro:

@@ -17,7 +17,7 @@ from tinyhw.machine.ir.inst import Access, Reg, RegClass
 from tinyhw.machine.ir.structure import LOOSE, element_of, origin_of
 from tinyhw.machine.select.macros import Macro
 from tinyhw.machine.select.selection import lowest_bits
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -10,7 +10,7 @@ from tinyhw.errors import EncodeError
 from tinyhw.isa.sass.table.modifiers import Enumeration
 from tinyhw.machine.ir.inst import Access, Inst, RegClass
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 if TYPE_CHECKING:
   from tinyhw.machine.notation.bits import Format
 

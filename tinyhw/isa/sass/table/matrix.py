@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.matrix import LINE_BYTES, Layout, Matrix
 
 class Unit(NamedTuple):

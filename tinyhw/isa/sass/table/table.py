@@ -56,7 +56,7 @@ from tinyhw.isa.sass.table.form import (
 from tinyhw.isa.sass.table.modifiers import ENUMERATIONS, Enumeration
 from tinyhw.machine.ir.inst import Access, Effect, Inst, MInst, Operand
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 TEXTS = tuple(rows.TEXT for rows in (integer, floats, memory, control, matrix, uniform))
 

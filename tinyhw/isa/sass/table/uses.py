@@ -7,7 +7,7 @@ from tinyhw.isa.sass.table.branch import BRANCH
 from tinyhw.isa.sass.table.form import Form
 from tinyhw.machine.ir.inst import Access, Inst, MInst, Reg, RegClass
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.once import once
+from tinyhw.threads import once
 
 Unit = tuple[str, int]
 ALWAYS_GUARD = frozenset({"branch", "sync", "warp", "memory"})  # pipes that need their predicates as early as a guard

@@ -13,7 +13,7 @@ from tinyhw.isa.x86.table import regs
 from tinyhw.isa.x86.table.form import Encoding, Form, TableLine
 from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.inst import Inst, MInst, Reg
-from tinyhw.once import once
+from tinyhw.threads import once
 
 class Fields:
   """The fields of the prefixes. r, x, b, v: high bits of register numbers, in place. pp: 0, 66, F3, F2 of a vector

@@ -26,7 +26,7 @@ from collections.abc import Collection, Mapping
 from tinyhw.data_class import dataclass
 from tinyhw.isa.x86.model import latency_intel, latency_zen
 from tinyhw.machine.ir.costs import PipeCost
-from tinyhw.once import once
+from tinyhw.threads import once
 
 # Pipes that only move data between registers and memory: their ports are the bound by memory.
 MEMORY = {"load": "load", "store": "store", "load_masked": "load", "store_masked": "store", "load_pop": "load",

@@ -17,7 +17,7 @@ from tinyhw.isa.x86.select.scalar import FLOATS, FLOAT_BINARY, code_of
 from tinyhw.isa.x86.table import regs
 from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.inst import Effect, Inst, MInst, Reg, RegClass
-from tinyhw.once import once
+from tinyhw.threads import once
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 

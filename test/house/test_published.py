@@ -1,55 +1,14 @@
-"""tinyhw/once.py: one object for all threads; and the rule of the whole tree, that what is shared is published
-whole."""
+"""The rule of the whole tree that what threads share is published whole (`once` of tinyhw/threads.py)."""
 import ast
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tinyhw.once import once
-
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for folder in ("tinyhw", "drivers", "autogen") for path in (ROOT / folder).rglob("*.py"))
 CHANGES = frozenset({"append", "add", "update", "setdefault", "extend", "insert", "pop", "appendleft", "remove",
                      "discard", "clear", "sort"})
-
-# ***** once *****
-
-def test_a_result_is_made_once_for_equal_arguments() -> None:
-  calls = []
-  @once
-  def made(x: int, y: int = 0) -> list[int]:
-    """Return both arguments."""
-    calls.append((x, y))
-    return [x, y]
-  assert made(1) is made(1) and made(1, y=2) is made(1, y=2) and made(1) is not made(2)
-  assert calls == [(1, 0), (1, 2), (2, 0)]
-  assert made.__doc__ == "Return both arguments." and made.__name__ == "made"
-
-def test_a_call_that_raises_leaves_nothing() -> None:
-  calls = []
-  @once
-  def made(x: int) -> int:
-    calls.append(x)
-    if len(calls) == 1: raise KeyboardInterrupt
-    return x
-  with pytest.raises(KeyboardInterrupt): made(3)
-  assert made(3) == 3 and made(3) == 3 and calls == [3, 3]
-
-def test_threads_that_make_a_value_at_the_same_time_go_on_with_the_same_one() -> None:
-  inside = threading.Barrier(4, timeout=30)
-  @once
-  def made(x: int) -> object:
-    inside.wait()  # all four are here before any has a result
-    return object()
-  found: list[object] = []
-  threads = [threading.Thread(target=lambda: found.append(made(1))) for _ in range(4)]
-  for thread in threads: thread.start()
-  for thread in threads: thread.join()
-  assert len(found) == 4 and all(x is found[0] and x is made(1) for x in found)
-
-# ***** the rule, in the whole tree *****
 
 def _is_fresh(value: ast.expr) -> bool:
   """Is it a container or an object that is filled later?"""
@@ -165,7 +124,7 @@ def test_shared_tables_are_published_whole(path: Path) -> None:
   tree = ast.parse(path.read_text(encoding="utf-8"))
   found = [*published_early(tree), *filled_in_place(tree), *made_twice(tree)]
   found = [(line, text) for line, text in found if f"{path.relative_to(ROOT).as_posix()}: {text}" not in GUARDED]
-  assert not found, "\n".join(f"{path}:{line}: {text}: make it whole, then publish it with setdefault (tinyhw/once.py)"
+  assert not found, "\n".join(f"{path}:{line}: {text}: make it whole, then publish it with setdefault"
                               for line, text in found)
 
 PERSISTENT = ("isa", "machine")   # their results are compared with `is`
