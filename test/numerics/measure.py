@@ -213,6 +213,9 @@ types and the target:
   (docs/design/codegen.md);
 - the same bits on CPU at the AVX2 level and CLANG. BEAM, NOOPT and other targets may choose other orders.
 
+An attention may leave out what its causal mask hides. There a weight is 0, also where it would be multiplied by inf or
+NaN. Other weights of 0 are multiplied.
+
 A long sum of floats is done in blocks (`codegen/transform/blocks.py`), by several accumulators and in parts
 (`engine/schedule/split.py`). So its error hardly grows with its length. The table has relative errors of sums of
 (k % 1000 + 1) / 10, or of 0.1 over and over. The latter is the worst case, since all roundings go one way:

@@ -70,6 +70,12 @@ def test_the_document_says_what_is_measured() -> None:
     assert all(close(x, y) for x, y in zip(NUMBER.findall(a), NUMBER.findall(b))), (f"{a!r} is {b!r}: run python3 "
                                                                                     f"test/numerics/measure.py")
 
+def test_the_prose_of_the_document_is_the_generators() -> None:
+  """Nothing is measured: a sentence written into the page alone is found at once."""
+  source = set((ROOT / "test/numerics/measure.py").read_text(encoding="utf-8").splitlines())
+  prose = [line for line in written() if not line.startswith("|") and not re.search(r"\d", line)]
+  assert len(prose) > 50 and not [line for line in prose if line not in source]
+
 def test_a_document_that_is_out_of_date_is_noticed() -> None:
   assert (NUMBER.sub("#", "| exp | 1.21 | 0.5 |") == "| exp | # | # |" and NUMBER.findall("| 2**16 x | 4.8e-08 |")
           == ["4.8e-08"])
