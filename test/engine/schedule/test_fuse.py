@@ -109,6 +109,18 @@ def test_a_large_product_is_alone_in_its_kernel(name: str) -> None:
   planned = schedule(canonicalize([make(empty, lambda x, columns: x @ empty(x.shape[1], columns)).uop])).kernels
   assert sorted(sum(u.op is Ops.REDUCE for u in k.sink.toposort()) for k in planned) == counts
 
+@pytest.mark.parametrize("scaled", (False, True))
+def test_each_product_of_a_sum_adds_to_the_sum_so_far(scaled: bool) -> None:
+  """No more than two partial sums exist at a time, however many steps share a weight."""
+  def product() -> Tensor:
+    y = empty(128, 64) @ empty(64, 96)
+    return y * empty(1, 96).relu() if scaled else y
+  total = product()
+  for _ in range(7): total = total + product()
+  planned = schedule(canonicalize([total.relu().uop])).kernels
+  assert len(planned) == 8
+  assert sorted(len(k.reads) for k in planned) == [2 + scaled, *[3 + scaled] * 7]
+
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_results_of_products_and_others(name: str) -> None:
   """They equal those of products that are stored as they are."""

@@ -8,7 +8,8 @@ rules:
 - A reduction may run in its consumer's kernel, together with the chain of elementwise nodes that alone consume it (its
   *epilogue*). Three conditions hold: it is wanted at one index, the ranges of that index are outer loops of the kernel,
   and they visit each element once. Example: softmax's row maximum and sum.
-- A large product is the only reduction of its kernel, since matrix units and register tiles serve one product.
+- A large product is the only reduction of its kernel, since matrix units and register tiles serve one product. In a sum
+  of products each adds its result to the sum so far, so that no more than two partial sums exist.
 - An elementwise node is computed again in each kernel that wants it, with three exceptions. It would run several times
   per element (an operand of a matmul), it is wanted at many indices, or reading its operands costs more than writing it
   once. So each node has a bounded number of indices.
@@ -135,6 +136,7 @@ class Fusion:
         self.trivial.add(u)                                  # gradients begin with 1
     self.extent = extents(self.nodes)
     self._find_rows()
+    self._find_products()
     self.epilogue: dict[UOp, list[UOp]] = {}                 # the end of a chain -> reductions that it carries
     self.chain: dict[UOp, UOp] = {}                          # node of a chain -> its reduction, the first of several
     self.chain_end: dict[UOp, UOp] = {}                      # reduction -> the end of its chain
@@ -159,21 +161,37 @@ class Fusion:
         self.kept.update(dict.fromkeys((*rows.values, *rows.reductions), rows))
 
   def _follow_epilogue(self, r: UOp) -> None:
-    """Find the end of r's epilogue. If it meets the epilogue of an earlier reduction, it ends where that one does."""
+    """Find the end of r's epilogue. If it meets the epilogue of an earlier reduction, it ends where that one does.
+
+    Where products meet, the last one has the epilogue. So in a sum of many, each adds its result to the sum so far.
+    """
     end, u = r, r
     self.chain.setdefault(r, r)
-    while len(self.users[u]) == 1 and u not in self.roots and u not in self.forced:
-      user = self.users[u][0]
-      if user.op not in _PASSES or user.size != u.size: break
+    while self.users[u] and self._goes_on(u, user := self.users[u][0]):
       other = self.chain.get(user)
       if other is not None:
         if not self._crowd([r, other]): end = self.chain_end[other]
         break
+      if self.last_product.get(user) not in (None, r): break
       u = user
       self.chain[u] = r
       if u.op not in GroupOp.Movement and not self._widens(u): end = u
     self.chain_end[r] = end
     self.epilogue.setdefault(end, []).append(r)
+
+  def _find_products(self) -> None:
+    """Find, for each node on the way of a large product's epilogue, the last product that reaches it."""
+    self.last_product: dict[UOp, UOp] = {}
+    for u in self.nodes:
+      if u.op is Ops.REDUCE_AXIS and is_large_product(u, self.extent): self.last_product[u] = u
+      elif u.op in _PASSES:
+        for s in u.src:
+          if s in self.last_product and self._goes_on(s, u): self.last_product[u] = self.last_product[s]
+
+  def _goes_on(self, u: UOp, user: UOp) -> bool:
+    """May the kernel that computes u compute its user, too?"""
+    return (len(self.users[u]) == 1 and u not in self.roots and u not in self.forced and user.op in _PASSES
+            and user.size == u.size)
 
   def _widens(self, u: UOp) -> bool:
     """Does a node only widen the type of its operand, and may the operand have a buffer instead?
