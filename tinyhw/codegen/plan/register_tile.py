@@ -37,7 +37,7 @@ TRANSPOSE_COST = 0.75      # of one lane of a vector that is made by transposing
 # PAGE_BYTES lines
 PAGE_BYTES = 4096
 SMALL_CACHE = 32 * 1024    # bytes of the first-level cache where that is not known
-OTHER_STREAMS = 4          # of these lines, those that other operands and the stack need
+OTHER_STREAMS = 1          # of these lines, those that another operand needs
 STREAM_COST = 4.0          # of each line of an operand that finds no room, in loads
 # distant addresses at which memory is read in turn, when each element is read once; more are slower by 4 to 8 %
 MOST_STREAMS = 4
