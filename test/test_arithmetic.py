@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tinyhw import arithmetic
-from tinyhw.arithmetic import CODED, cast, dot4, elements, from_bytes, operation, round_to, to_bytes
+from tinyhw.arithmetic import (
+  CODED, cast, dot4, elements, from_bytes, operation, round_to, to_bytes, whatever_others_are)
 from tinyhw.dtype import DType, dtypes, encode_float, truncate
 from tinyhw.errors import DTypeError
 
@@ -235,3 +236,13 @@ def test_what_has_no_meaning_says_so() -> None:
   with pytest.raises(DTypeError, match="IDIV has no meaning for dtypes.float32"): operation("IDIV", dtypes.float32)
   with pytest.raises(DTypeError, match="memory cannot hold dtypes.weakint"): elements(bytearray(8), dtypes.weakint)
   with pytest.raises(DTypeError, match="has no bytes"): to_bytes(1, dtypes.weakint)
+
+def test_results_of_one_known_operand() -> None:
+  f32, inf = dtypes.float32, math.inf
+  assert whatever_others_are("MUL", f32, 2, 1, 0.0) == 0 and whatever_others_are("MUL", f32, 2, 1, 1.0) is None
+  assert whatever_others_are("ADD", f32, 2, 1, -inf) == whatever_others_are("SUB", f32, 2, 0, -inf) == -inf
+  assert whatever_others_are("SUB", f32, 2, 1, -inf) is None and whatever_others_are("ADD", f32, 2, 0, 0.0) is None
+  assert whatever_others_are("EXP", f32, 1, 0, -inf) == 0 and whatever_others_are("NEG", f32, 1, 0, 2.0) == -2
+  assert whatever_others_are("CAST", dtypes.float16, 1, 0, -inf) == -inf
+  assert whatever_others_are("CAST", dtypes.int32, 1, 0, 0.0) is None
+  assert whatever_others_are("BITCAST", dtypes.int32, 1, 0, 0.0) is None

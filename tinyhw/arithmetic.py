@@ -315,6 +315,18 @@ def operation(name: str, dtype: DType) -> Function:
   if found is None: found = _operation.setdefault((name, dtype), _make_operation(name, dtype))
   return found
 
+def whatever_others_are(name: str, dtype: DType, operands: int, position: int, value: Scalar) -> Scalar | None:
+  """Return the result of an operation of which one operand is known, if it is the same for all finite other ones; else
+  None.
+
+  name, dtype: as of `operation`; CAST of 0 or -inf is the same value. position: that of the known operand.
+  """
+  if name == "MUL" and value == 0 and dtypes.is_float(dtype): return value
+  if value == -math.inf and (name == "ADD" or name == "SUB" and position == 0): return value
+  if operands > 1 or name == "BITCAST": return None
+  if name == "CAST": return value if value in (0, -math.inf) and dtypes.is_float(dtype) else None
+  return operation(name, dtype)(value)
+
 def _make_operation(name: str, dtype: DType) -> Function:
   if name in _COMPARE: return _COMPARE[name]
   if name in _CHOOSE: return _CHOOSE[name]

@@ -13,7 +13,8 @@ from tinyhw.codegen.plan.heuristic import choose
 from tinyhw.codegen.transform.keep import keep_terms
 from tinyhw.codegen.transform.lane_reduction import fold_lanes
 from tinyhw.codegen.transform.tiling import (
-  LEAST_LANES, Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads)
+  LEAST_LANES, SHARED, Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads,
+  without_statements)
 from tinyhw.codegen.transform.window import stage_windows
 from tinyhw.config import NOOPT
 from tinyhw.data_class import replace
@@ -26,7 +27,7 @@ from tinyhw.uop.ops import KernelInfo, UOp
 def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
   """Return the kernel with final AxisTypes. The chosen opts are in its KernelInfo."""
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
-  if NOOPT or len(sink.src) > 1 and not same_loops(sink): return outer_grid(sink)
+  if NOOPT or len(sink.src) > 1 and not same_loops(sink): return outer_grid(without_statements(sink))
   sink = with_few_ranges(sink, capabilities)
   opts = info.opts if info.opts is not None else choose_all(sink, capabilities)
   return with_opts(sink, opts, capabilities.matrix, capabilities.lanes if capabilities.exchanges else 1,
@@ -60,6 +61,7 @@ def choose_all(sink: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
 
   Products whose stores must be peeled are done without the matrix unit.
   """
+  sink = without_statements(sink)
   opts = choose(sink.src[0], capabilities, len(sink.src) > 1 and reads_what_it_writes(sink, sink.toposort()))
   divided = all(size_of(r) % factor_of(r, opts) == 0 for r in ranges_of(sink.src[0]))
   if divided or not any(o.op is OptOps.MATRIX for o in opts) or not reads_what_it_writes(sink, list(sink.toposort())):
@@ -101,7 +103,7 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
   """
   filling: tuple[Opt, ...] = ()
   if any(o.op is OptOps.KEEP for o in opts) and not reads_what_it_writes(sink, sink.toposort()):
-    sink, filling = keep_terms(sink, opts)
+    sink, filling = keep_terms(without_statements(sink), opts)   # it keeps all terms
   sink, copying = stage_windows(sink, opts)
   applied = opts + filling + copying
   nodes = sink.toposort()
@@ -113,12 +115,17 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
     fresh += len(ranges_of(sink.src[0]))
   peeled = UOp.sink(*stores, arg=sink.arg)
   peeled, more = peel_reductions(peeled, applied, fresh)
-  split = apply_pieces(peeled, applied + more)
-  done = split.sink
-  if any(u.op is Ops.STAGE for u in nodes):
-    from tinyhw.codegen.transform import shorten  # for kernels that keep rows; 0.3 ms to load
-    done = shorten.shorten(split, shorten.limits_of(peeled, applied + more))
+  masked = any(u.op is Ops.STAGE or u.op is Ops.WHERE for u in nodes) and all(o.op not in SHARED for o in applied)
+  if masked:
+    from tinyhw.codegen.transform import shorten  # for kernels with masks; 0.3 ms to load
+    limits = shorten.limits_of(peeled, applied + more)
+    split = apply_pieces(without_statements(peeled), applied + more)
+    done = shorten.shorten(split, limits)
+  else:
+    split = apply_pieces(without_statements(peeled), applied + more)
+    done = split.sink
   done = stage_loads(done, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
+  if masked: done = shorten.skip(done)
   if any(o.op is OptOps.MATRIX for o in opts):
     from tinyhw.codegen.matrix import matrix, operands  # for matrix units; 1.5 ms to load
     tile = operands.tile_of(opts, split.pieces, aligned)

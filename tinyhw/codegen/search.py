@@ -15,7 +15,7 @@ from tinyhw.codegen.plan.heuristic import ACCUMULATORS, choose, grid, lanes_of, 
 from tinyhw.codegen.plan.register_tile import TILE_FACTORS
 from tinyhw.codegen.plan.workgroup import products
 from tinyhw.codegen.transform.keep import kept_terms
-from tinyhw.codegen.transform.tiling import Opt, OptOps, size_of
+from tinyhw.codegen.transform.tiling import Opt, OptOps, size_of, without_statements
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -36,7 +36,7 @@ def search(sink: UOp, capabilities: Capabilities, measure: Callable[[Opts], floa
   measure: returns seconds, or infinity for a candidate that does not work. say: is called with each round's outcome.
   """
   if len(sink.src) > 1 and not same_loops(sink): return ()
-  merged = with_few_ranges(sink, capabilities)
+  merged = without_statements(with_few_ranges(sink, capabilities))
   start = choose(merged.src[0], capabilities)
   seen = {canonical(start)}
   beam = [(measure(start), start)]

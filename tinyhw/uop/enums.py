@@ -147,6 +147,9 @@ class GroupOp:
   Transcendental = frozenset({Ops.EXP2, Ops.LOG2, Ops.EXP, Ops.LOG, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF, Ops.POW})
   Movement = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP})
 
+# tag of a WHERE that gives what one of its operands has anyway (engine/schedule/masks.py)
+STATED = "stated"
+
 @plain_members
 class AxisType(NamedIntEnum):
   """The kind of a range: where its iterations run."""

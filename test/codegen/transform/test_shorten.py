@@ -7,10 +7,10 @@ import pytest
 
 from test.codegen.kernels import agree, axis
 from tinyhw.codegen.optimize import with_opts
-from tinyhw.codegen.transform.shorten import limits_of
-from tinyhw.codegen.transform.tiling import Opt, OptOps
+from tinyhw.codegen.transform.shorten import LoopLimit, limits_of, skip
+from tinyhw.codegen.transform.tiling import Opt, OptOps, apply
 from tinyhw.dtype import dtypes
-from tinyhw.uop.enums import Ops
+from tinyhw.uop.enums import STATED, Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
@@ -47,7 +47,7 @@ def test_all_loops_along_the_row_end_after_the_last_element_that_is_seen(swapped
   kernel = causal(6, 8, 3, swapped=swapped)
   limits = limits_of(kernel, ())
   i = next(u for u in kernel.toposort() if u.op is Ops.RANGE and u.arg[0] == 0)
-  assert {r.arg[0] for r in limits} == {2, 3, 4, 5, 6} and set(limits.values()) == {i}
+  assert {r.arg[0] for r in limits} == {2, 3, 4, 5, 6} and set(limits.values()) == {LoopLimit(i)}
   done = with_opts(kernel, ())
   assert len(shortened(done)) == 5
   agree(kernel, done)
@@ -99,3 +99,101 @@ def test_what_is_hidden_is_not_read() -> None:
   found = [0.0] * rows
   evaluate(with_opts(causal(rows, n, 1), ()), {0: found, 1: [0.5] * (rows * n), 2: [1.0] * (n - 1) + [math.inf]})
   assert found[:n - 1] == [1.0] * (n - 1) and found[n - 1] == math.inf
+
+def stated(rows: int, n: int, columns: int, begins: bool, swapped: bool = False, offset: int = 0) -> UOp:
+  """Return the product of weights that are known to be 0 where i + offset < j with a matrix.
+
+  begins: the sum is over i. swapped: the condition is the opposite one.
+  """
+  out, w, x = UOp.param(0, F32, (n if begins else rows) * columns), UOp.param(1, F32, rows * n), UOp.param(
+    2, F32, (rows if begins else n) * columns)
+  i, j = (axis(rows, 2, "REDUCE"), axis(n, 0)) if begins else (axis(rows, 0), axis(n, 2, "REDUCE"))
+  d = axis(columns, 1)
+  load, zero = w.index(i * n + j).load(), UOp.const(F32, 0)
+  values = (j < i + offset + 1, load, zero) if swapped else (i + offset < j if offset else i < j, zero, load)
+  known = UOp(Ops.WHERE, F32, values, None, STATED)
+  of, by = (j, i) if begins else (i, j)
+  product = (known * x.index(by * columns + d).load()).reduce(Ops.ADD, by)
+  return UOp.sink(out.index(of * columns + d).store(product, of, d))
+
+def results(kernel: UOp, rows: int, n: int, offset: int = 0, hidden: float = 0.0) -> list[float]:
+  """Return what a kernel computes from weights that are `hidden` where the condition of `stated` says 0."""
+  sizes = {u.arg[0]: u.arg[1] for u in kernel.toposort() if u.op is Ops.PARAM}
+  weights = [hidden if i + offset < j else float(1 + i + 2 * j) for i in range(rows) for j in range(n)]
+  out = [0.0] * sizes[0]
+  evaluate(kernel, {0: out, 1: weights, 2: [float(k % 7) for k in range(sizes[2])]})
+  return out
+
+@pytest.mark.parametrize("swapped", (False, True))
+@pytest.mark.parametrize("begins", (False, True))
+def test_loops_over_buffers_leave_out_what_is_stated(begins: bool, swapped: bool) -> None:
+  kernel = stated(8, 8, 4, begins, swapped)
+  assert [limit.begins for limit in limits_of(kernel, ()).values()] == [begins]
+  done = with_opts(kernel, (Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.VECTOR, 1, 4)))
+  assert shortened(done) and not any(u.tag == STATED for u in done.toposort())
+  assert results(done, 8, 8) == results(kernel, 8, 8)
+
+def test_statements_hold_for_each_tile() -> None:
+  rng = random.Random(7)
+  for _ in range(150):
+    rows, n, columns = rng.choice((8, 12, 13)), rng.choice((8, 12, 13)), rng.choice((4, 6))
+    begins, offset = rng.random() < 0.5, rng.choice((0, 0, 0, 2, -1))
+    kernel = stated(rows, n, columns, begins, rng.random() < 0.3, offset)
+    opts = [Opt(OptOps.VECTOR, axis, rng.choice((2, 4))) for axis in rng.sample((0, 1, 2), 1)]
+    opts += [Opt(OptOps.UPCAST, axis, rng.choice((2, 3, 4))) for axis in range(3) if rng.random() < 0.5]
+    opts += [Opt(OptOps.BLOCK, 2, 4)] * (rng.random() < 0.2)
+    opts += [Opt(OptOps.STAGE, slot) for slot in (1, 2) if rng.random() < 0.4]
+    opts += [Opt(OptOps.GRID, axis) for axis in (0, 1) if rng.random() < 0.4]
+    assert results(with_opts(kernel, tuple(opts)), rows, n, offset) == results(kernel, rows, n, offset), opts
+
+def test_what_is_stated_is_left_out_where_it_can_be() -> None:
+  """Weights that break the statement show which elements are read: the rest of a tile alone."""
+  for begins in (False, True):
+    kernel = stated(8, 8, 4, begins)
+    assert results(with_opts(kernel, ()), 8, 8, hidden=100.0) == results(kernel, 8, 8)
+    tiled = with_opts(kernel, (Opt(OptOps.UPCAST, 0, 2),))
+    assert results(tiled, 8, 8, hidden=100.0) != results(kernel, 8, 8)
+
+def test_a_panel_that_tiles_share_is_filled_as_a_whole() -> None:
+  """Its loop would be inside of the loop over tiles otherwise."""
+  done = with_opts(stated(8, 8, 4, begins=False), (Opt(OptOps.VECTOR, 1, 4), Opt(OptOps.STAGE, 2)))
+  fill = next(u for u in done.toposort() if u.op is Ops.STAGE)
+  assert not fill.src[1].src[0].ranges
+  done = with_opts(stated(8, 8, 4, begins=False), (Opt(OptOps.VECTOR, 1, 4), Opt(OptOps.STAGE, 2), Opt(OptOps.GRID, 0)))
+  fill = next(u for u in done.toposort() if u.op is Ops.STAGE)
+  assert fill.src[1].src[0].ranges, "each of the grid's items fills its own panel"
+
+def test_lanes_of_a_workgroup_have_the_same_loops() -> None:
+  assert not limits_of(stated(8, 8, 4, False), (Opt(OptOps.LOCAL, 0, 4),))
+
+def scores(n: int, width: int, swapped: bool = False, extra: bool = False) -> UOp:
+  """Return the kernel of masked scores. extra: a sum of the row alone is added."""
+  out, q, k = (UOp.param(slot, F32, size) for slot, size in enumerate((n * n, n * width, n * width)))
+  i, j, d, e = axis(n, 0), axis(n, 1), axis(width, 2, "REDUCE"), axis(width, 3, "REDUCE")
+  score = (q.index(i * width + d).load() * k.index(j * width + d).load()).reduce(Ops.ADD, d)
+  if extra: score = score + q.index(i * width + e).load().reduce(Ops.ADD, e)
+  hidden = UOp.const(F32, -math.inf)
+  value = (j < i + 1).where(score, hidden) if swapped else (i < j).where(hidden, score)
+  return UOp.sink(out.index(i * n + j).store(value, i, j))
+
+@pytest.mark.parametrize("swapped", (False, True))
+def test_a_tile_that_is_hidden_throughout_has_no_sum(swapped: bool) -> None:
+  kernel = scores(8, 3, swapped)
+  for opts in ((), (Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.VECTOR, 1, 4)),
+               (Opt(OptOps.UPCAST, 0, 3), Opt(OptOps.STAGE, 2))):
+    done = with_opts(kernel, opts)
+    assert shortened(done)
+    agree(kernel, done)
+
+def test_a_sum_that_other_tiles_need_stays() -> None:
+  """The sum of a row is outside of the loop over columns."""
+  kernel = scores(8, 3, extra=True)
+  done = with_opts(kernel, ())
+  assert len(shortened(done)) == 1
+  agree(kernel, done)
+
+def test_tiles_that_are_all_seen_keep_their_sums() -> None:
+  out, x, i, d = UOp.param(0, F32, 8), UOp.param(1, F32, 24), axis(8, 0), axis(3, 1, "REDUCE")
+  total = x.index(i * 3 + d).load().reduce(Ops.ADD, d)
+  kernel = UOp.sink(out.index(i).store((i < 100).where(total, UOp.const(F32, 0)), i))
+  assert skip(apply(kernel, ())) is apply(kernel, ())

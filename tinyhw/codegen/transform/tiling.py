@@ -39,7 +39,7 @@ from tinyhw.codegen.kernel.grid import ranges_of, values_of
 from tinyhw.codegen.transform.stage import next_array, position_of
 from tinyhw.dtype import dtypes
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.uop.enums import AxisType, NamedIntEnum, Ops, plain_members
+from tinyhw.uop.enums import STATED, AxisType, NamedIntEnum, Ops, plain_members
 from tinyhw.uop.ops import UOp
 
 @plain_members
@@ -62,6 +62,8 @@ OF_BUFFERS = frozenset({OptOps.STAGE, OptOps.WINDOW})   # axis is a slot
 # their iterations run in parallel in a tile
 OF_TILES = frozenset({OptOps.VECTOR, OptOps.UPCAST, OptOps.LOCAL, OptOps.STRIPED, OptOps.MATRIX})
 NO_FACTORS = OF_BUFFERS | {OptOps.GRID, OptOps.KEEP}    # their amounts do not split the range
+# opts under which lanes of a workgroup, or a matrix unit, share the loops of a reduction
+SHARED = frozenset({OptOps.LOCAL, OptOps.STRIPED, OptOps.MATRIX, OptOps.BULK_COPY})
 # tag of a node that folds parts of one REDUCE, whose order of terms is free, unlike that of a program's additions
 OF_ONE = "one"
 
@@ -86,6 +88,11 @@ def width_along(r: UOp, lanes: int) -> int:
 def part_of(n: int, most: int) -> int:
   """Return the largest divisor of n that is no more than `most`, or 1."""
   return max([d for d in range(1, most + 1) if n % d == 0], default=1)
+
+def without_statements(sink: UOp) -> UOp:
+  """Return the kernel without what is stated of its operands."""
+  found = {u: u.src[2] if u.src[1].op is Ops.CONST else u.src[1] for u in sink.toposort() if u.tag == STATED}
+  return sink.substitute(found) if found else sink
 
 class RangePart(NamedTuple):
   """A part of a split range: its kind, its size, and the iterations of the range in one step of it."""
@@ -166,14 +173,14 @@ def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) 
     step = make(Ops.MUL, dtypes.weakint, (new, number(p.stride)))
     if p is first_part[r] and size_of(r) % p.stride: step = at_most(step, size_of(r) - p.stride)
     value[r] = make(Ops.ADD, dtypes.weakint, (value[r], step))
-  return SplitKernel(_rebuild(sink, value, pieces), pieces, value)
+  return SplitKernel(rebuilt(sink, value, pieces), pieces, value)
 
 def at_most(x: UOp, limit: int) -> UOp:
   """Return the smaller of an index and a limit, in a form with exact bounds."""
   minus = UOp(Ops.MAX, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (x, number(-1))), number(-limit)))
   return make(Ops.MUL, dtypes.weakint, (minus, number(-1)))
 
-def _rebuild(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> UOp:
+def rebuilt(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> UOp:
   """Return sink with each range replaced: by a value where it is used, by pieces where it is closed."""
   new: dict[UOp, UOp] = dict(value)
   for u in sink.toposort():
@@ -225,7 +232,7 @@ def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> tuple[UOp, 
   more: list[Opt] = []
   for u in sink.toposort():
     src = tuple([new[s] for s in u.src])
-    v = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
+    v = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
     if u.op is Ops.REDUCE:
       pieces = [v]
       for r in ranges_of(u):
@@ -282,7 +289,8 @@ def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
   for v in u.toposort(lambda v: v not in changes):
     if v in new: continue
     src = tuple([new[s] for s in v.src])
-    new[v] = v if src == v.src else make(v.op, v.dtype, src, v.arg)
+    if src == v.src: new[v] = v
+    else: new[v] = make(v.op, v.dtype, src, v.arg) if v.tag is None else UOp(v.op, v.dtype, src, v.arg, v.tag)
   trace.hand_on(new)
   return new[u]
 
@@ -305,13 +313,17 @@ def copying_ranges(load: UOp, own: list[UOp], fresh: int) -> tuple[dict[UOp, UOp
   index: dict[UOp, UOp] = {}
   loops: list[UOp] = []
   for r in own:
+    # a panel that other loops share is filled as a whole, also where the loop that reads it ends early
+    if any(i.arg[1] is not AxisType.GLOBAL and access.stride(i) == 0 for i in r.src[0].ranges):
+      size: tuple[UOp, ...] = (number(int(r.src[0].vmax)),)
+    else: size = r.src
     if across and access.stride(r) == 1 and is_unrolled_in_panels(r):
       outer = UOp(Ops.RANGE, r.dtype, (number(size_of(r) // PANEL_COPIES),), (fresh + len(loops), AxisType.STAGE))
       inner = UOp(Ops.RANGE, r.dtype, (number(PANEL_COPIES),), (fresh + len(loops) + 1, AxisType.UPCAST))
       index[r] = make(Ops.ADD, r.dtype, (make(Ops.MUL, r.dtype, (outer, number(PANEL_COPIES))), inner))
       loops += outer, inner
     else:
-      index[r] = UOp(Ops.RANGE, r.dtype, r.src, (fresh + len(loops), AxisType.STAGE))
+      index[r] = UOp(Ops.RANGE, r.dtype, size, (fresh + len(loops), AxisType.STAGE))
       loops.append(index[r])
   return index, loops
 

@@ -7,6 +7,7 @@ around them does.
 """
 from __future__ import annotations
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tinyhw import trace
 from tinyhw.data_class import dataclass, field
@@ -16,6 +17,8 @@ from tinyhw.engine.schedule.fuse import Fusion, operands
 from tinyhw.engine.schedule.indexing import ZERO, GatedIndex, flatten, move
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
+
+if TYPE_CHECKING: from tinyhw.engine.schedule.masks import Hidden
 
 @dataclass
 class Kernel:
@@ -47,9 +50,9 @@ _TRACED = GroupOp.Elementwise | {Ops.REDUCE}
 def zero_of(u: UOp) -> UOp: return UOp.const(u.dtype, 0)
 
 class Lowering:
-  """Builds values of nodes at gated indices, and their stores."""
-  def __init__(self, fusion: Fusion):
-    self.fusion = fusion
+  """Builds values of nodes at gated indices, and their stores. hidden: the nodes of which a mask hides a part."""
+  def __init__(self, fusion: Fusion, hidden: dict[UOp, Hidden] | None = None):
+    self.fusion, self.hidden = fusion, hidden or {}
     self.value: dict[tuple[UOp, GatedIndex], UOp] = {}
     self.factors: dict[UOp, UOp] = {}      # outer product of kept rows -> the factor of its results
     self.storage: dict[UOp, UOp] = {}      # realized node -> the BUFFER (or AFTER of one) that holds it
@@ -95,7 +98,11 @@ class Lowering:
     if (u, gated) in self.value: return
     there = self.position(u.src[0], gated) if u.op is Ops.ASSIGN else GatedIndex((flatten(gated.index, u.shape),),
                                                                                  gated.valid)
-    self.value[u, gated] = load(self.storage[u], there.index[0], there.valid)
+    value = load(self.storage[u], there.index[0], there.valid)
+    if u in self.hidden:
+      from tinyhw.engine.schedule.masks import stated  # loaded already
+      value = stated(value, self.hidden[u], gated)
+    self.value[u, gated] = value
 
   def position(self, target: UOp, gated: GatedIndex) -> GatedIndex:
     """Return the index, in its buffer, of an element of an ASSIGN's target, and the condition for the element to

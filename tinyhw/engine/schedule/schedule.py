@@ -6,6 +6,7 @@ The passes, in order:
 - distribute: tensors on several devices become the part of each device (multi.py).
 - broadcast: computes a reduction once for axes along which its operand is the same (broadcast.py).
 - split: cuts large reductions into partial results and their sum (split.py).
+- mask: finds what a causal mask hides, and hides it in products whose users ignore it (masks.py).
 - fuse: selects the nodes that get a buffer (fuse.py).
 - lower: builds each kernel's expression over ranges (lower.py).
 - order: kernels run after the writers of their operands, and readers of a buffer before the ASSIGN into it.
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from tinyhw import trace
 from tinyhw.config import DEBUG, VIZ
@@ -36,6 +38,8 @@ from tinyhw.engine.schedule.regroup import regrouped, regroups
 from tinyhw.engine.schedule.split import split_reductions
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, to_indices
+
+if TYPE_CHECKING: from tinyhw.engine.schedule.masks import Hidden
 
 CACHE_SIZE = 512
 DROPPED = frozenset({Ops.DETACH, Ops.CONTIGUOUS_BACKWARD})
@@ -251,9 +255,15 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   if Ops.REDUCE_AXIS in ops: roots = split_reductions(roots, came)
   roots = [strip(r) for r in roots]
   passed("split", roots)
+  hidden: dict[UOp, Hidden] = {}
+  if Ops.REDUCE_AXIS in ops and Ops.IOTA in ops and Ops.WHERE in ops:
+    from tinyhw.engine.schedule import masks  # 0.4 ms to load, for graphs with masks of indices
+    roots = masks.hide_products(roots, came)
+    hidden = masks.hidden_values(list(UOp.sink(*roots).toposort()))
+  passed("mask", roots)
   fusion = fused(roots)
   passed("fuse", fusion)
-  lowering = Lowering(fusion)
+  lowering = Lowering(fusion, hidden)
   kernels = lowering.kernels()
   find_origins(kernels, fusion.nodes, came, {r: asked[g] for g, r in zip(given, roots)})
   passed("lower", kernels)
