@@ -32,6 +32,7 @@ class CPUDevice(HostDevice):
             "signature": self.processor.signature,
             "features": sorted(self.processor.features), "cache_bytes": self.processor.cache_bytes,
             "local_bytes": self.processor.local_bytes, "threads": self.ring.threads,
+            "vector_rate": self.processor.vector_rate(self.arch),
             "memory_limit": self.allocator.limit}
 
   def close(self) -> None:

@@ -65,6 +65,15 @@ class Processor:
     sizes = {level: size for level, kind, size, _ in self.caches if kind != "instruction"}
     return sizes.get(1, 0), sizes.get(2, 0), sizes.get(3, 0)
 
+  def vector_rate(self, arch: str) -> int:
+    """Return the operations on full vectors of floats that start in a cycle.
+
+    AMD's processors of family 25 with AVX-512 are Zen 4. There 512 bits take the units of 256 bits for two cycles.
+    Source: AMD, "Software Optimization Guide for the AMD Zen4 Microarchitecture", publication 57647, 2.11.
+    """
+    family = (self.signature >> 8 & 15) + (self.signature >> 20 & 0xff)
+    return 1 if self.vendor == "AuthenticAMD" and family == 25 and "avx512" in arch else 2
+
   @property
   def local_bytes(self) -> int:
     """The bytes of a worker's own data: half of L2; 0 if its size is unknown."""

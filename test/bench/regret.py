@@ -41,7 +41,7 @@ from tinyhw.uop.ops import UOp  # noqa: E402
 MOST_BYTES = 1 << 27       # of a kernel's buffers
 MOST_WORK = 4e9            # operations of a kernel
 BEAM = 3
-TURNS = 5                  # of the choice and of the fastest candidates, when the search is over
+TURNS = 12                 # of the choice and of the fastest candidates, when the search is over
 LEAST_SECONDS = 20e-6      # of a kernel: shorter ones measure the launch
 
 class Case(NamedTuple):
@@ -163,7 +163,7 @@ def measured(case: Case, candidates: int) -> dict[str, Any] | None:
   for _ in range(TURNS):
     trial.best = math.inf
     for opts, times in turns.items(): times.append(trial.seconds(opts))
-  for opts, times in turns.items(): seen[opts] = statistics.median(times)
+  for opts, times in turns.items(): seen[opts] = min(times)    # others on the machine only add time
   if seen[chosen] < LEAST_SECONDS: return None
   seconds = {written(opts): float(f"{t:.4g}") for opts, t in seen.items() if t < math.inf}
   return {"name": case.name, "chosen": written(chosen), "seconds": seconds}
@@ -180,7 +180,7 @@ def mean_regret(found: list[dict[str, Any]]) -> float:
 
 def machine_of(capabilities: Capabilities) -> dict[str, Any]:
   """Return the facts of a machine that a choice depends on, besides its architecture."""
-  return {name: getattr(capabilities, name) for name in ("threads", "local_bytes", "cache_bytes")}
+  return {name: getattr(capabilities, name) for name in ("threads", "local_bytes", "cache_bytes", "vector_rate")}
 
 def replayed(record: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
   """Choose again for the machine of a record. Return its kernels with the new choices, and the names of those whose

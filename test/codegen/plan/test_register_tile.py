@@ -9,7 +9,8 @@ from test.codegen.kernels import AVX2, agree, axis
 from test.codegen.transform.test_window import convolution
 from tinyhw.codegen.optimize import with_opts
 from tinyhw.codegen.plan.heuristic import lanes_of, nest_of
-from tinyhw.codegen.plan.register_tile import CostModel, RegisterTile, candidates, terms_of, tile, wasted
+from tinyhw.codegen.plan.reads import RegisterTile
+from tinyhw.codegen.plan.register_tile import CostModel, candidates, terms_of, tile, wasted
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.isa.x86.capabilities import capabilities

@@ -15,7 +15,8 @@ import math
 from tinyhw.codegen.kernel.access import StridedAccess, access_of
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.plan.loop_order import ordered, steps_by_range
-from tinyhw.codegen.plan.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, MOST_OVERLAP, PAGE_BYTES, tile
+from tinyhw.codegen.plan.reads import CHUNKS_PER_THREAD, LINE_BYTES, PAGE_BYTES
+from tinyhw.codegen.plan.register_tile import MOST_OVERLAP, tile
 from tinyhw.codegen.transform.keep import kept_terms
 from tinyhw.codegen.transform.tiling import (
   LEAST_LANES, MOST_STRIDE, OF_BUFFERS, Opt, OptOps, factor_of, lanes_along, size_of, width_along)
@@ -230,8 +231,9 @@ def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tu
 def grid(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
   """Add outer output loops to the grid until there is work for all threads.
 
-  On a CPU, loops are in the order that reads least from far caches (loop_order.py). A loop that some reduction does not
-  depend on stays inside of a work item.
+  On a CPU, loops are in the order that reads least from far caches (loop_order.py). Loops inside of a work item have
+  the order of their ids, so others follow until that is the order of the rest. A loop that some reduction does not
+  depend on stays inside.
   """
   if any(o.op in OF_BUFFERS for o in opts): return opts
   outer = [r for r in nest.ranges if all(r in u.ranges for u in nest.reduces)] if nest.reduces else list(nest.ranges)
@@ -241,12 +243,13 @@ def grid(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple
   if nest.reduces and not capabilities.lanes:
     reads = [access for access in nest.accesses if not access.is_store]
     outer = ordered(outer, steps_by_range(outer, factors), reads, capabilities.cache_bytes)
-  for r in outer:
+  for k, r in enumerate(outer):
     factor = factors[r]
     n = size_of(r)
     if n and n // factor <= 1: continue
     if n == 0 and (items > 1 or len(outer) > 1): continue
     out.append(Opt(OptOps.GRID, r.arg[0]))
     items *= max(n // factor, 1)
-    if items >= capabilities.threads * CHUNKS_PER_THREAD: break
+    rest = [q.arg[0] for q in outer[k + 1:] if size_of(q) > factors[q]]
+    if items >= capabilities.threads * CHUNKS_PER_THREAD and rest == sorted(rest): break
   return tuple(out)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from tinyhw.codegen.kernel.access import access_of
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.lower.expand import CHAINS
-from tinyhw.codegen.plan.register_tile import TILE_FACTORS, CostModel, ReadPlan, ReductionLoad, RegisterTile, computed
+from tinyhw.codegen.plan.reads import ReadPlan, ReductionLoad, RegisterTile, computed
+from tinyhw.codegen.plan.register_tile import TILE_FACTORS, CostModel
 from tinyhw.codegen.transform.tiling import Opt, OptOps, part_of, size_of, width_along
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
@@ -93,8 +94,8 @@ def plans_of(operand: ReductionLoad, rows: UOp) -> list[ReadPlan]:
 
 def panels(model: CostModel, tile: RegisterTile) -> list[Opt]:
   """Return opts for the operands that are copied to panels."""
-  plans = [operand.cheapest(plans_of(operand, tile.vector), tile.repetitions)[1] for operand in model.loads]
-  return [plan.opt for plan in plans if plan.opt is not None]
+  readings = model.readings(tile, [plans_of(operand, tile.vector) for operand in model.loads])
+  return [one.plan.opt for one in readings if one.plan.opt is not None]
 
 def folds(nodes: Iterable[UOp], done: set[UOp], vectors: int) -> list[Opt]:
   """Return repetitions of the loops along a row that are no product: short bodies count less often, and additions do

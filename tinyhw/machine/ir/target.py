@@ -32,6 +32,7 @@ class Capabilities:
   - operations: (op, scalar dtype) pairs that one instruction, or a short sequence of the selector, computes.
   - vector_operations: the same for vectors of that scalar, with any number of lanes that fills at most vector_bytes.
   - wide_casts: CAST converts vectors between int64 and floats, and from uint64 to floats.
+  - vector_rate: operations on full vectors of floats that a worker of a CPU starts in a cycle.
   - maxima: types of floats with a maximum instruction. It returns NaN if one operand is NaN, but any one of two zeros.
     It is for reductions of many values.
 
@@ -76,6 +77,7 @@ class Capabilities:
   vector_operations: frozenset[tuple[Ops, DType]] = frozenset()
   threads: int = 1
   lanes: int = 0
+  vector_rate: float = 2
   local_bytes: int = 0
   cache_bytes: tuple[int, ...] = ()
   masked_bytes: tuple[int, ...] = ()
