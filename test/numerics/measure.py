@@ -214,7 +214,7 @@ types and the target:
 - the same bits on CPU at the AVX2 level and CLANG. BEAM, NOOPT and other targets may choose other orders.
 
 An attention and its gradients may leave out what a causal mask hides. There a weight is 0, also where it would be
-multiplied by inf or NaN. Other weights of 0 are multiplied, as are those of rows that are hidden throughout.
+multiplied by inf or NaN, and in rows that are NaN since one of their scores is. Other weights of 0 are multiplied.
 
 A long sum of floats is done in blocks (`codegen/transform/blocks.py`), by several accumulators and in parts
 (`engine/schedule/split.py`). So its error hardly grows with its length. The table has relative errors of sums of

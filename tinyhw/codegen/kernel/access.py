@@ -136,7 +136,8 @@ def _replaced(sink: UOp, pieces: dict[UOp, tuple[UOp, ...]]) -> UOp:
     if u.op in (Ops.STORE, Ops.REDUCE, Ops.STAGE):
       src = tuple(new[s] for s in values_of(u)) + tuple(p for r in ranges_of(u) for p in pieces[r])
     else: src = tuple([new[s] for s in u.src])
-    new[u] = u if src == u.src else make(u.op, u.dtype, src, u.arg)
+    if src == u.src: new[u] = u
+    else: new[u] = make(u.op, u.dtype, src, u.arg) if u.tag is None else UOp(u.op, u.dtype, src, u.arg, u.tag)
   trace.hand_on(new)
   return new[sink]
 
@@ -172,7 +173,7 @@ def _without(sink: UOp, outer: UOp, inner: UOp, merged: UOp) -> UOp:
       new[u] = UOp(u.op, u.dtype, values + ranges, u.arg)
     else:
       src = tuple([new[s] for s in u.src])
-      new[u] = u if src == u.src else _simple(UOp(u.op, u.dtype, src, u.arg))
+      new[u] = u if src == u.src else _simple(UOp(u.op, u.dtype, src, u.arg, u.tag))
   trace.hand_on(new)
   return new[sink]
 

@@ -17,7 +17,8 @@ Scores, powers and weights may come from buffers. Then the scheduler states what
 (engine/schedule/masks.py): a WHERE with the tag STATED gives what its operand has anyway. `without_statements` of
 tiling.py drops these before a tile is chosen.
 
-Elements behind a mask are not read. So inf and NaN there change no result, where 0 * inf would be NaN.
+Elements behind a mask are not read. So inf and NaN there change no result, where 0 * inf would be NaN. That holds for
+masks of -inf and what is stated, not for products with other zeros.
 """
 from __future__ import annotations
 import math
@@ -70,9 +71,8 @@ class _Rows:
 
   def _closed(self, u: UOp) -> Neutral | None:
     known, loops = self.found.get(u.src[0]), ranges_of(u)
-    if known is None or loops != (known.loop,) or known.loop in known.limit.index.ranges or not (
-        not known.limit.begins if u.op is Ops.STAGE
-        else known.constant == {Ops.ADD: 0, Ops.MAX: -math.inf}.get(u.arg)):
+    alone = known is not None and loops == (known.loop,) and known.loop not in known.limit.index.ranges
+    if known is None or not alone or not _is_neutral(u, known):
       self.whole.update(loops)
       return None
     if self.loops.setdefault(known.loop, known).limit != known.limit: self.whole.add(known.loop)
@@ -85,6 +85,11 @@ class _Rows:
     k, neutral = known[0]
     constant = whatever_others_are(u.op.name, u.dtype, len(u.src), k, neutral.constant)
     return None if constant is None else neutral._replace(constant=constant)
+
+def _is_neutral(u: UOp, known: Neutral) -> bool:
+  """May a loop that stores or folds a value leave out iterations? An array is filled from its first element."""
+  if u.op is Ops.STAGE: return not known.limit.begins
+  return bool(known.constant == {Ops.ADD: 0, Ops.MAX: -math.inf}.get(u.arg))
 
 def _masked(u: UOp) -> Neutral | None:
   """Return the value of a WHERE whose condition compares a loop with an index of other loops."""
@@ -99,8 +104,10 @@ def _masked(u: UOp) -> Neutral | None:
     edge = total({t: -sign * c for t, c in terms.items() if t is not loop}, -sign * constant)
     after, before, last, first = (chosen, other, 0, 1) if sign == 1 else (other, chosen, -1, 0)
     for value, extra, begins in ((after, last, False), (before, first, True)):
+      # a 0 that is no weight of a softmax is multiplied, since 0 * inf is NaN
+      if value.op is not Ops.CONST or value.arg != -math.inf and u.tag != STATED: continue
       limit = make(Ops.ADD, dtypes.weakint, (edge, number(extra)))
-      if value.op is Ops.CONST and limit.vmin >= 0 and (not begins or limit.vmax < size_of(loop)):
+      if limit.vmin >= 0 and (not begins or limit.vmax < size_of(loop)):
         return Neutral(loop, LoopLimit(limit, begins), value.arg)
   return None
 

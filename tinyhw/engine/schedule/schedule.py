@@ -256,9 +256,10 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   roots = [strip(r) for r in roots]
   passed("split", roots)
   hidden: dict[UOp, Hidden] = {}
+  differ: set[UOp] = set()     # from the nodes that they replace, where a mask hides
   if Ops.REDUCE_AXIS in ops and Ops.IOTA in ops and Ops.WHERE in ops:
     from tinyhw.engine.schedule import masks  # 0.4 ms to load, for graphs with masks of indices
-    roots = masks.hide_products(roots, came)
+    roots = masks.hide_products(roots, came, differ)
     hidden = masks.hidden_values(list(UOp.sink(*roots).toposort()))
   passed("mask", roots)
   fusion = fused(roots)
@@ -277,7 +278,7 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   plan = plan_memory(kernels, kept)
   passed("plan", plan)
   kernels = [k for k in kernels if not stores_nothing(k)]
-  inner = _inner(storage, plan, came)
+  inner = _inner({u: b for u, b in storage.items() if u not in differ}, plan, came)
   by_device = [(device, list(adjacent)) for device, adjacent in groupby(kernels, devices_of)]
   return Schedule(kernels, by_device, storage, plan, next((d for d in (r.device for r in roots) if d), ""),
                   {g: x for g, x in local.items() if is_multi(g)}, inner)
