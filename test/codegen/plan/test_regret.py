@@ -1,6 +1,6 @@
 """The quality of choices, by times that were recorded: how much slower the chosen opts are than the best known.
 
-Records are made by test/bench/regret.py on a quiet machine. Nothing is timed here. zen5_avx512 lacks ten kernels: their
+Records are made by test/bench/regret.py on a quiet machine. Nothing is timed here. zen5_avx512 lacks 14 kernels: their
 choices changed later, on a machine that was not at hand.
 """
 import importlib.util

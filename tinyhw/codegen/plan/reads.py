@@ -35,7 +35,7 @@ PAGE_BYTES = 4096
 SMALL_CACHE = 32 * 1024    # bytes of the first-level cache where that is not known
 OTHER_STREAMS = 1          # of these lines, those that another operand needs
 STREAM_COST = 4.0          # of each line of an operand that finds no room, in loads
-STREAM_SHARE = 0.01        # of the loads, for each further stream of memory that is read once: equal tiles differ in it
+SCATTERED = 1.2            # factor for the time in which several streams come from memory, instead of one
 # distant addresses at which memory is read in turn, when each element is read once; more are slower by 4 to 8 %
 MOST_STREAMS = 4
 PANEL_COST = 1.5           # of a vector of a panel, which comes from the second-level cache, in loads
@@ -50,6 +50,7 @@ FAR_TOTAL_BYTES = 1 << 15  # if they leave the first-level cache
 COPY_COST = 3.0            # of copying a vector of adjacent elements, in loads; a gate costs extra
 SET_CONFLICT = 4.0         # factor for copying strided elements whose addresses differ by multiples of a page
 CACHE_CYCLES = 0.125       # for a byte from the third cache
+MEMORY_CYCLES = 0.25       # for a byte from memory
 LINE_BYTES = 64            # an unaligned vector crosses two lines for bytes / LINE_BYTES of the addresses
 CHUNKS_PER_THREAD = 8      # work items that each worker should find
 
@@ -260,7 +261,6 @@ class ReductionLoad:
     for r in self.streams: streams *= tile.get(r, 1)
     plan = plans[0]
     crowd = max(streams - self.room, 0) * STREAM_COST
-    if not self.free: crowd += n * plan.load * (streams - 1) * STREAM_SHARE
     best = OperandRead(n * plan.load + crowd, self.row_cycles(t), plan)
     cost = best.issue * weight + best.cycles
     for plan in plans[1:]:
@@ -273,6 +273,13 @@ class ReductionLoad:
       other = OperandRead(n * plan.load, fill, plan)
       if other.issue * weight + other.cycles < cost: best, cost = other, other.issue * weight + other.cycles
     return best
+
+  def memory_cycles(self, t: RegisterTile) -> float:
+    """Return the cycles in which an element comes from memory, if each is read once: nothing has brought it into a
+    cache. Small operands may be there from an earlier kernel."""
+    if self.free or self.bytes <= self.caches[1]: return 0.0
+    scattered = any(t.repetitions.get(r, 1) > 1 for r in self.streams)
+    return self.itemsize * MEMORY_CYCLES * (SCATTERED if scattered else 1.0)
 
   def _far_cycles(self) -> float:
     """Return the cycles in which a vector comes from the third cache; 0 if the second one holds the whole operand."""

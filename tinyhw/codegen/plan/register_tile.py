@@ -145,7 +145,7 @@ class CostModel:
     core = (core + work.loop + work.after + sum(one.cycles for one in chosen)) * work.share
     if core >= limit: return None
     plans = [one.plan for one in chosen]
-    memory = self.traffic(t, plans)
+    memory = self.traffic(t, plans) + sum(o.memory_cycles(t) for o in self.loads)
     found = (max(core, memory) + SLOWED * min(core, memory)) * self.imbalance(t, plans)
     return found if found < limit else None
 
