@@ -153,13 +153,13 @@ def test_a_sum_over_a_symbolic_size_and_another_is_not_split_along_the_first() -
   assert amounts(opts, OptOps.VECTOR)[1] == 8 and all(o.axis != 2 for o in opts)
 
 def test_what_is_read_once_is_read_at_few_places_in_turn() -> None:
-  """A matrix-vector product has rows that are far apart. It reads a few of them at once, and several vectors of each.
-  """
+  """A matrix-vector product has rows that are far apart. From memory it reads one at a time, and several vectors of
+  it."""
   out, a, x = UOp.param(0, F32, 4096), UOp.param(1, F32, 1 << 24), UOp.param(2, F32, 4096)
   i, r = axis(4096, 0), axis(4096, 1, "REDUCE")
   opts = choose(out.index(i).store((a.index(i * 4096 + r).load() * x.index(r).load()).reduce(Ops.ADD, r), i), AVX2)
   copies = amounts(opts, OptOps.UPCAST)
-  assert amounts(opts, OptOps.VECTOR) == {1: 8} and copies[0] <= 4 and prod(copies.values()) >= 8
+  assert amounts(opts, OptOps.VECTOR) == {1: 8} and copies.get(0, 1) == 1 and prod(copies.values()) >= 8
 
 def test_a_row_is_reduced_where_it_is_read_again() -> None:
   """The form of a softmax: the loop of the reduction is inside of the row's loop, which alone is the grid."""
