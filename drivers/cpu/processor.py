@@ -69,7 +69,7 @@ class Processor:
     """Return the operations on full vectors of floats that start in a cycle.
 
     AMD's processors of family 25 with AVX-512 are Zen 4. There 512 bits take the units of 256 bits for two cycles.
-    Source: AMD, "Software Optimization Guide for the AMD Zen4 Microarchitecture", publication 57647, 2.11.
+    Source: AMD 57647, Software Optimization Guide for Zen 4.
     """
     family = (self.signature >> 8 & 15) + (self.signature >> 20 & 0xff)
     return 1 if self.vendor == "AuthenticAMD" and family == 25 and "avx512" in arch else 2

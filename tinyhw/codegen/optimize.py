@@ -115,15 +115,12 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
     fresh += len(ranges_of(sink.src[0]))
   peeled = UOp.sink(*stores, arg=sink.arg)
   peeled, more = peel_reductions(peeled, applied, fresh)
+  split = apply_pieces(without_statements(peeled), applied + more)
+  done = split.sink
   masked = any(u.op is Ops.STAGE or u.op is Ops.WHERE for u in nodes) and all(o.op not in SHARED for o in applied)
   if masked:
     from tinyhw.codegen.transform import shorten  # for kernels with masks; 0.3 ms to load
-    limits = shorten.limits_of(peeled, applied + more)
-    split = apply_pieces(without_statements(peeled), applied + more)
-    done = shorten.shorten(split, limits)
-  else:
-    split = apply_pieces(without_statements(peeled), applied + more)
-    done = split.sink
+    done = shorten.shorten(split, shorten.limits_of(peeled, applied + more))
   done = stage_loads(done, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
   if masked: done = shorten.skip(done)
   if any(o.op is OptOps.MATRIX for o in opts):

@@ -28,7 +28,7 @@ from tinyhw.codegen.kernel.affine import linear, make, number, total
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.transform.stage import TILE
 from tinyhw.codegen.transform.tiling import (
-  SHARED, Opt, SplitKernel, at_most, factor_of, rebuilt, size_of, substitute)
+  Opt, SplitKernel, at_most, factor_of, rebuilt, size_of, substitute)
 from tinyhw.dtype import ConstType, dtypes
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import STATED, AxisType, GroupOp, Ops
@@ -122,7 +122,7 @@ def limits_of(sink: UOp, opts: tuple[Opt, ...]) -> dict[UOp, LoopLimit]:
   Only loops over whole tiles may. A loop that reads an array is not peeled, since its second loop would read the rest.
   """
   nodes = sink.toposort()
-  if not any(u.op is Ops.STAGE or u.tag == STATED for u in nodes) or any(o.op in SHARED for o in opts): return {}
+  if not any(u.op is Ops.STAGE or u.tag == STATED for u in nodes): return {}
   rows = _Rows(nodes)
   loops = {r: known.limit for r, known in rows.loops.items() if r not in rows.whole
            and all(c > 0 and t.op is Ops.RANGE for t, c in linear(known.limit.index)[0].items())}
