@@ -270,12 +270,14 @@ def test_other_folds_stay() -> None:
     assert use_dots(kernel, AVX2) is kernel
 
 def test_targets() -> None:
-  """x86 has DOT4, at each of its levels. Where memory is accessed at whole words only, bytes may be at any address."""
+  """x86 has DOT4, at each of its levels, and GPUs for a lane. Where vectors are accessed at whole words only, bytes may
+  be at any address; buffers of a GPU begin at whole words."""
   kernel = sums(lambda i, r: product(a(i, r), x(r)))
   for level in LEVELS:
     assert has_dots(capabilities(level)) and use_dots(kernel, capabilities(level)) is not kernel
-  for target in (POOR, replace(AVX2, aligned=True), targets.capabilities("c"), targets.capabilities("python"),
-                 amd.capabilities("gfx1100"), sass.capabilities("sm_90")):
+  for gpu in (amd.capabilities("gfx1100"), amd.capabilities("gfx942"), sass.capabilities("sm_90")):
+    assert has_dots(gpu) and use_dots(kernel, gpu) is not kernel
+  for target in (POOR, replace(AVX2, aligned=True), targets.capabilities("c"), targets.capabilities("python")):
     assert not has_dots(target) and use_dots(kernel, target) is kernel
 
 # ***** words *****

@@ -38,11 +38,12 @@ def test_bounds() -> None:
   assert (outer.operations, outer.times, inner.operations, inner.times) == (21 * 4, 5, 4, 20) and found.hottest is outer
   assert found.operations == 105 * 4 * 2 * 40 and found.memory == 400  # 5 * 16 * 80 bytes are stored: each element is
                                                                        # counted once
+  assert found.rounds == 1 and found.seconds == pytest.approx(840e-9)
   assert inner.cost.resources == {"a": 8} and inner.rate == 4 * 8 / 8 and inner.share == 1 and inner.binding == "a"
 
 def test_what_depends_on_the_launch_is_not_told() -> None:
   found = bounds_of(nest(), KernelResources({"v": 16}, 0, 8), CARD)
-  assert found.operations is None and found.memory is None
+  assert (found.operations, found.memory, found.rounds, found.seconds) == (None,) * 4
 
 def test_code_without_loops_is_its_own_hottest_part() -> None:
   function = Function("line")

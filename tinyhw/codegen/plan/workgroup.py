@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 WAVES = 4            # of a workgroup, at most
 MOST_REPETITIONS = 16  # of the body of a reduction: loads of a lane that are in flight at once
-MOST_LANES = 256     # of a workgroup whose lanes may use any number of registers
+MOST_LANES = 512     # of a workgroup that shares sums of columns, where registers allow them
 SEGMENT_BYTES = 32   # of memory that adjacent lanes should read
 LONG = 4             # steps of all lanes; from this number on, a few terms more than they divide do not matter
 LEAST_SHARED = 4     # lanes along a sum that are worth a stage
@@ -148,7 +148,7 @@ def along_reductions(nest: Nest, best: UOp | None, capabilities: Capabilities) -
   # two reductions may share a range
   found = {max(ranges, key=lambda r: (adjacent(nest, r), r.arg)): None for ranges in candidates}
   rows = [r for r in nest.ranges if all(r in u.ranges for u in nest.reduces)]
-  if best in rows and size_of(best) >= wave:
+  if best is not None and best in rows and (size_of(best) >= wave or outputs_and_reductions(nest, best, capabilities)):
     closer = adjacent(nest, best) - min(adjacent(nest, r) for r in found)
     results = math.prod(size_of(r) for r in rows)
     if closer > 0 or closer == 0 and results >= capabilities.threads * wave: return ()
@@ -167,22 +167,24 @@ def outputs_and_reductions(nest: Nest, best: UOp, capabilities: Capabilities) ->
   registers, and so that each has a body of its own.
   """
   wave, results = capabilities.lanes, math.prod(size_of(r) for r in nest.ranges)
-  summed = {ranges_of(u)[-1] for u in nest.reduces}
+  summed = {ranges_of(u) for u in nest.reduces}
   if len(summed) != 1 or not all(r in u.ranges for u in nest.reduces for r in nest.ranges): return ()
   if not 0 < results < capabilities.threads * wave: return ()   # 0: they depend on variables
-  along, bytes_each = summed.pop(), min(a.node.src[0].dtype.itemsize for a in nest.accesses)
-  terms = size_of(along)
+  ranges, sizes = summed.pop(), [a.node.src[0].dtype.itemsize for a in nest.accesses if a.stride(best) == 1]
+  along, terms = max(ranges, key=lambda r: (size_of(r), r.arg)), math.prod(size_of(r) for r in ranges)
   lanes_n = part_of(size_of(best), wave)
-  while (lanes_n % 2 == 0 and lanes_n // 2 * bytes_each >= SEGMENT_BYTES and results < lanes_n * capabilities.threads
-         // WAVES):
+  while (lanes_n % 2 == 0 and lanes_n // 2 * min(sizes, default=0) >= SEGMENT_BYTES
+         and results < lanes_n * capabilities.threads // WAVES):
     lanes_n //= 2
-  if lanes_n * bytes_each < SEGMENT_BYTES: return ()
-  room = min(MOST_LANES // lanes_n, capabilities.threads * wave // results, terms // MOST_REPETITIONS)
-  lanes_k = part_of(terms, room)
+  if lanes_n * max(sizes, default=0) < SEGMENT_BYTES: return ()
+  most = min(MOST_LANES, capabilities.unit_registers // max(capabilities.vector_registers, 1) or MOST_LANES)
+  room = min(most // lanes_n, capabilities.threads * wave // results, terms // MOST_REPETITIONS)
+  lanes_k = part_of(size_of(along), room)
   if lanes_k < LEAST_SHARED: return ()
+  lanes = Opt(OptOps.LOCAL, best.arg[0], lanes_n), Opt(OptOps.LOCAL, along.arg[0], lanes_k)
+  if len(ranges) > 1: return (*lanes, *unrolled(nest, lanes))
   repetitions = part_of(terms // lanes_k, min(MOST_REPETITIONS, MOST_OPERATIONS // max(nest.operations, 1)))
-  return (Opt(OptOps.LOCAL, best.arg[0], lanes_n), Opt(OptOps.LOCAL, along.arg[0], lanes_k),
-          *[Opt(OptOps.UPCAST, along.arg[0], repetitions)] * (repetitions > 1))
+  return (*lanes, *[Opt(OptOps.UPCAST, along.arg[0], repetitions)] * (repetitions > 1))
 
 def lanes_per_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabilities) -> int:
   """Return the number of lanes that share a row.

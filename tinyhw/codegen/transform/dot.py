@@ -27,7 +27,8 @@ _LOGIC = frozenset({Ops.AND, Ops.OR, Ops.XOR})
 _ZERO = UOp(Ops.CONST, dtypes.int32, (), 0)
 
 def has_dots(capabilities: Capabilities) -> bool:
-  """Does the target have DOT4, and load words from every address?"""
+  """Does the target have DOT4, for a lane or for a vector, and load words from every multiple of four bytes?"""
+  if capabilities.lanes: return capabilities.supports(Ops.DOT4, dtypes.int32)
   lanes = max(capabilities.vector_bytes // dtypes.int32.itemsize, 1)
   return capabilities.supports(Ops.DOT4, dtypes.int32.vec(lanes)) and not capabilities.aligned
 

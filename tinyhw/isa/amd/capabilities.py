@@ -31,7 +31,7 @@ SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s)
           | pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64)
           | pairs(UNITS, dtypes.float32) | pairs(LOGIC, dtypes.bool)
           | pairs(MOVES, *SMALL_INTEGERS, *dtypes.narrow_floats)
-          | pairs((Ops.CAST,), *dtypes.int32s, dtypes.float16))
+          | pairs((Ops.CAST,), *dtypes.int32s, dtypes.float16) | pairs((Ops.DOT4,), dtypes.int32))
 
 VECTOR = pairs((Ops.CAST,), dtypes.float16)
 

@@ -12,6 +12,7 @@ from tinyhw.isa.amd.table.form import Generation
 from tinyhw.isa.amd.target import assemble, code_of, target
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst
+from tinyhw.machine.model.hardware import Hardware
 from tinyhw.machine.model.listing import EncodedInst
 from tinyhw.machine.model.listing_gpu import LaunchModel, GpuGeneration
 from tinyhw.machine.model.listing_notes import Noted
@@ -19,7 +20,7 @@ from tinyhw.machine.model.listing_waves import Bounds
 from tinyhw.machine.model.occupancy import KernelResources
 from tinyhw.uop.program import Program
 
-__all__ = ["bounds", "compile_listed", "describe", "microarchitecture"]
+__all__ = ["bounds", "compile_listed", "describe", "hardware", "microarchitecture"]
 
 def text_of(inst: MInst) -> str:
   """The text of an instruction; a jump shows the name of its block."""
@@ -47,6 +48,10 @@ def launch(function: Function, program: Program, arch: str) -> LaunchModel:
 def bounds(program: Program, arch: str) -> Bounds:
   """The limits of a kernel on the typical card of an architecture, without its listing."""
   return launch(assemble(program, arch)[0], program, arch).bounds()
+
+def hardware(arch: str) -> Hardware:
+  """The typical card of an architecture."""
+  return card(generation_of(arch))
 
 def describe(function: Function, text: bytes, places: Sequence[tuple[int, MInst]], program: Program, arch: str) -> str:
   """The listing of an encoded function. places: offsets and instructions, from encode_function."""

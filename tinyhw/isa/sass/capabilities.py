@@ -32,7 +32,7 @@ SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT
                                                                            dtypes.float64)
           | pairs((Ops.RECIPROCAL,), dtypes.float32) | pairs(LOGIC, dtypes.bool)
           | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
-          | pairs((Ops.CAST,), *dtypes.int32s, dtypes.int64, *HALVES))
+          | pairs((Ops.CAST,), *dtypes.int32s, dtypes.int64, *HALVES) | pairs((Ops.DOT4,), dtypes.int32))
 
 FP8 = pairs((Ops.CAST,), *dtypes.fp8_ocp)      # from sm_89 on
 

@@ -18,6 +18,7 @@ from tinyhw.isa.sass.table.units import RESERVED_BYTES, WARP, column
 from tinyhw.isa.sass.target import code_of, scheduled, target
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst
+from tinyhw.machine.model.hardware import Hardware
 from tinyhw.machine.model.listing import EncodedInst
 from tinyhw.machine.model.listing_gpu import LaunchModel, GpuGeneration
 from tinyhw.machine.model.listing_notes import Noted
@@ -25,7 +26,7 @@ from tinyhw.machine.model.listing_waves import Bounds
 from tinyhw.machine.model.occupancy import KernelResources
 from tinyhw.uop.program import Program
 
-__all__ = ["bounds", "compile_listed", "microarchitecture"]
+__all__ = ["bounds", "compile_listed", "hardware", "microarchitecture"]
 
 def text_of(inst: MInst, control: Control) -> str:
   """Return the text of the instruction. Jumps name their block."""
@@ -59,6 +60,10 @@ def launch(code: Code, function: Function, controls: dict[int, Control], program
 def bounds(program: Program, arch: str) -> Bounds:
   """Return the limits of a kernel on the typical card of an architecture, without its listing."""
   return launch(*assembled(program, arch), program, arch).bounds()
+
+def hardware(arch: str) -> Hardware:
+  """Return the typical card of an architecture."""
+  return CARDS[column(arch)]
 
 def compile_listed(program: Program, arch: str, microarchitecture: str = "") -> tuple[Code, str]:
   """Compile as target.compile does, and return the listing too."""

@@ -78,6 +78,8 @@ class Bounds:
   - hottest: the outermost loop that takes longest, or the whole.
   - operations: of the launch, or None if that depends on the launch.
   - memory: the least bytes that memory must transfer, or None if that depends on the launch.
+  - rounds: in which the card executes the workgroups, as many at once as it holds. None as above.
+  - seconds: of all rounds, at least. None as above.
   """
   held: Residency
   parts: tuple[RegionBound, ...]
@@ -85,6 +87,8 @@ class Bounds:
   hottest: RegionBound
   operations: float | None
   memory: float | None
+  rounds: int | None
+  seconds: float | None
 
 def executions(function: Function, loops: Sequence[Loop]) -> list[int]:
   """The number of executions of each block by a wave: the product of the iterations of all loops around it. Loops of
@@ -116,10 +120,11 @@ def bounds_of(function: Function, kernel: KernelResources, card: CardModel,
   whole = part(None, kernel_cost(model, function, loops, held))
   outer = [p for p in parts if p.loop is not None and p.loop.parent is None]
   hottest = max(outer, key=lambda p: p.cost.cycles * (p.times or 1), default=whole)
-  known = kernel.grid is not None and all(loop.times is not None for loop in loops)
-  waves = held.group_waves * (kernel.grid or 0)
-  return Bounds(held, parts, whole, hottest, whole.operations * waves if known else None,
-                memory_of(function, counts, card, waves) if known else None)
+  known = all(loop.times is not None for loop in loops)
+  if not known or kernel.grid is None: return Bounds(held, parts, whole, hottest, None, None, None, None)
+  waves, rounds = held.group_waves * kernel.grid, -(-kernel.grid // (card.units * held.groups))
+  return Bounds(held, parts, whole, hottest, whole.operations * waves, memory_of(function, counts, card, waves),
+                rounds, rounds * whole.cost.cycles / (card.clock_ghz * 1e9))
 
 def memory_of(function: Function, counts: Sequence[int], card: CardModel, waves: int) -> float:
   """Bytes that memory must transfer: each buffer once, or its accessed part."""
@@ -141,7 +146,7 @@ def wave_lines(kernel: KernelResources, card: CardModel, function: Function, loo
   out = held_lines(kernel, card, found.held)
   for part in found.parts: out += part_lines(part, function, card, found)
   out += part_lines(found.whole, function, card, found)
-  out += roofline(found, card, kernel.grid or 0)
+  out += roofline(found, card)
   return [*out, f"bounds: {card.title}; table: {card.source}"]
 
 def held_lines(kernel: KernelResources, card: CardModel, held: Residency) -> list[str]:
@@ -178,17 +183,15 @@ def part_lines(part: RegionBound, function: Function, card: CardModel, found: Bo
     out.append(f"  at most {size(part.rate)} flop a cycle{peak}")
   return out
 
-def roofline(found: Bounds, card: CardModel, grid: int) -> list[str]:
+def roofline(found: Bounds, card: CardModel) -> list[str]:
   """The time of the launch on the whole card: by arithmetic, by memory, and by the bound above, with workgroups in
   rounds."""
-  if found.operations is None or found.memory is None: return []
+  if found.operations is None or found.memory is None or found.seconds is None: return []
   hertz = card.clock_ghz * 1e9
   parts = [f"{size(found.operations)} flop"]
   if found.whole.peak: parts[0] += f" {time(found.operations / (found.whole.peak * card.units * hertz))}"
   parts.append(f"{size(found.memory)} bytes of memory {time(found.memory / (card.memory_rate * hertz))}")
-  rounds = -(-grid // (card.units * found.held.groups))
-  parts.append(f"the bound {time(rounds * found.whole.cost.cycles / hertz)} in {rounds} "
-               f"round{'s' if rounds > 1 else ''}")
+  parts.append(f"the bound {time(found.seconds)} in {found.rounds} round{'s' if found.rounds != 1 else ''}")
   return [f"roofline: {', '.join(parts)}"]
 
 def time(seconds: float) -> str:

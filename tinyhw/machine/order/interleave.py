@@ -59,8 +59,8 @@ def reordered(lines: list[Line], leaves: set[int], weight: list[int], roomy: int
 
 def room(taken: list[int], file: TargetRegisters, target: Target) -> int:
   """Registers that values may have at no cost: the larger number of those that the function uses and those of its first
-  step, for each bank. Each bank's field has its guard bit."""
-  steps = [target.steps.get(bank.bank.name, (0,))[0] for bank in file.banks]
+  step, for each bank. A bank without steps costs nothing up to its limit. Each bank's field has its guard bit."""
+  steps = [target.steps.get(bank.bank.name, (bank.limit,))[0] for bank in file.banks]
   return file.guard + sum(max(a, b) << FIELD * bank.position for a, b, bank in zip(taken, steps, file.banks))
 
 def taken(lines: list[Line], leaves: set[int], weight: list[int]) -> Iterator[int]:

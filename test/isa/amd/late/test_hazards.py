@@ -51,6 +51,21 @@ def test_more_states_than_one_instruction_waits_on_cdna() -> None:
   product = build(rows["v_mfma_f32_32x32x2_f32"], ve(0, 16), v(16), v(17), 0)
   assert cured("gfx942", [product, build(rows["v_mov_b32"], v(18), v(3))])[1:3] == ["s_nop 15", "s_nop 2"]
 
+def test_sums_of_products_of_bytes_on_cdna() -> None:
+  """Adding to the same sum is forwarded, except from the other instruction. RDNA waits by itself."""
+  rows = table("gfx942")
+  def dot(d: int, a: int, name: str = "i32_i8") -> MInst: return build(rows[f"v_dot4_{name}"], v(d), v(a), v(9), v(d))
+  assert cured("gfx942", [dot(0, 1), dot(0, 2)]) == ["v_dot4_i32_i8"] * 2
+  assert cured("gfx942", [dot(0, 1), dot(3, 0)])[1] == "s_nop 2"
+  assert cured("gfx942", [dot(0, 1), dot(0, 2, "u32_u8")])[1] == "s_nop 2"
+  assert cured("gfx942", [dot(0, 1, "u32_u8"), dot(0, 2)])[1] == "s_nop 2"
+  for after in (build(rows["v_mov_b32"], v(5), v(0)), build(rows["v_mov_b32"], v(0), 0),
+                build(rows["global_store_b32"], v(4), v(0), s(2, 2))):
+    assert cured("gfx942", [dot(0, 1), after])[1] == "s_nop 2"
+  new = table("gfx1100")
+  first = build(new["v_dot4_i32_iu8"], v(0), v(1), v(2), v(3), neg_lo=3)
+  assert len(cured("gfx1100", [first, build(new["v_mov_b32"], v(5), v(0))])) == 2
+
 @pytest.mark.parametrize("arch, cure", [("gfx942", "s_nop 0"), ("gfx1100", f"s_waitcnt_depctr {VECTOR_RESULTS}")])
 def test_a_transcendental_result(arch: str, cure: str) -> None:
   rows = table(arch)

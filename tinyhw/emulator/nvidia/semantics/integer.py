@@ -48,6 +48,16 @@ def wide_product(o: Operands) -> str:
   if negative: return f"t = u128({products}) + u128(~C.u64) + 1; PU.bool = t[64]; D.u64 = u64(t)"
   return f"t = {products} + C.u64; PU.bool = t < C.u64; D.u64 = t"
 
+def byte_products(o: Operands) -> str:
+  """IDP.4A: the sum of four products of bytes, whose signs the names of the types tell."""
+  count, *kinds = o.word("idp").split(".")
+  if count != "4A": raise UnknownInstruction(f"IDP.{o.word('idp')} is not supported yet")
+  def byte(name: str, kind: str, k: int) -> str:
+    if kind == "U8": return f"{name}.u32[{8 * k + 7}:{8 * k}]"
+    return f"u32(({name}.i32 << {24 - 8 * k}) >> 24)"
+  terms = [f"{byte('A', kinds[0], k)} * {byte('B', kinds[1], k)}" for k in range(4)]
+  return f"D.u32 = {' + '.join([*terms, *([] if is_nothing(o, 'C') else [term(o, 'C')])])}"
+
 def scaled_sum(o: Operands) -> str:
   """ULEA: a shifted, plus b."""
   if not is_nothing(o, "PU"): raise UnknownInstruction("ULEA with a carry is not supported yet")
@@ -207,7 +217,7 @@ def constant_load(o: Operands) -> str:
 SEMANTICS: dict[str, str | Callable[[Operands], str]] = {
   "MOV": "D.u32 = B.u32", "UMOV": "D.u32 = B.u32",
   "IADD3": sum_of_three, "IADD3.X": sum_of_three, "UIADD3": sum_of_three, "UIADD3.X": sum_of_three,
-  "IMAD": product, "IMAD.WIDE": wide_product, "ULEA": scaled_sum,
+  "IMAD": product, "IDP": byte_products, "IMAD.WIDE": wide_product, "ULEA": scaled_sum,
   "LOP3.LUT": logic_of_words, "ULOP3.LUT": logic_of_words, "PLOP3.LUT": logic_of_predicates,
   "SHF": shift, "USHF": shift, "PRMT": permuted_bytes, "SGXT": extended,
   "SEL": choice, "IMNMX": min_or_max, "VIMNMX": min_or_max, "ISETP": compared_integers, "ISETP.EX": compared_integers,

@@ -90,7 +90,7 @@ def large_store_data(inst: MInst, bank: Bank) -> int:
   return bits([data], bank) if isinstance(data, Reg) and data.cls.units > 2 else 0
 
 def factors(inst: MInst, bank: Bank) -> int:
-  """Operands A and B of a matrix product."""
+  """Operands A and B of a product of matrices or bytes."""
   return bits([r for o, r in zip(inst.row.operands, inst.operands) if o.name in ("src0", "src1")
                and isinstance(r, Reg)], bank)
 
@@ -121,6 +121,10 @@ def touches(inst: MInst, bank: Bank) -> int:
     return factors(inst, bank)
   return read(inst, bank) | written(inst, bank)
 
+def after_bytes(inst: MInst, bank: Bank) -> int:
+  """Registers that an instruction touches, except the sum to which products of bytes are added: it is forwarded."""
+  return factors(inst, bank) if inst.row.pipe == "dot" else read(inst, bank) | written(inst, bank)
+
 def results_of_products(inst: MInst) -> int:
   """States until the result of a matrix product is available: its passes and 3, on CDNA4 4.
 
@@ -131,12 +135,17 @@ def results_of_products(inst: MInst) -> int:
   return passes + 3 + (generation.name == "gfx950" and passes != 2)
 
 SCALARS_WRITTEN, VECTORS_WRITTEN = writes(SGPR), writes(VGPR)
+SIGNED_BYTES, UNSIGNED_BYTES = (InstructionClass(frozenset({"dot"}), VGPR, written, f"v_dot4_{kind}")
+                                for kind in ("i32", "u32"))
 FACTORS = InstructionClass(frozenset({"wmma", "mfma"}), VGPR, factors)
 
 RULES: dict[str, tuple[HazardRule, ...]] = {
   "cdna": (
     HazardRule(writes(VGPR, "mfma"), InstructionClass(frozenset(), VGPR, touches), results_of_products),
     HazardRule(writes(VGPR, *(VALU - {"mfma"})), reads(VGPR, "mfma"), 2),
+    HazardRule(writes(VGPR, "dot"), InstructionClass(frozenset(), VGPR, after_bytes), 3),
+    HazardRule(SIGNED_BYTES, UNSIGNED_BYTES._replace(registers=touches), 3),
+    HazardRule(UNSIGNED_BYTES, SIGNED_BYTES._replace(registers=touches), 3),
     HazardRule(SCALARS_WRITTEN, reads(SGPR), 2),
     HazardRule(SCALARS_WRITTEN, reads(SGPR, name="v_div_fmas"), 4),
     HazardRule(SCALARS_WRITTEN, reads(SGPR, "vmem"), 5),
@@ -156,10 +165,10 @@ RULES: dict[str, tuple[HazardRule, ...]] = {
 }
 
 # Instructions with hazards that have no rule here, since selection emits none of them: DPP, SDWA, exec written by
-# comparisons, dot products, m0, modes, products of doubles. Memory must wait longer for products of doubles: 18 states
-# for 16x16x4, 9 for 4x4x4 (LLVM, GCNHazardRecognizer::checkMAIVALUHazards).
+# comparisons, dot products other than of bytes, m0, modes, products of doubles. Memory must wait longer for products of
+# doubles: 18 states for 16x16x4, 9 for 4x4x4 (LLVM, GCNHazardRecognizer::checkMAIVALUHazards).
 UNRULED = re.compile(
-  r"v_cmpx|v_dot|v_mfma_f64|v_permlane|[sv]_movrel|s_sendmsg|s_[gs]etreg|\w*addtid|\w*_(dpp8?|sdwa)$")
+  r"v_cmpx|v_dot(?!4_[iu]32_)|v_mfma_f64|v_permlane|[sv]_movrel|s_sendmsg|s_[gs]etreg|\w*addtid|\w*_(dpp8?|sdwa)$")
 
 Lacking = tuple[int, int]           # states, and the registers that lack them
 State = dict[int, list[Lacking]]    # number of a rule -> lacking states

@@ -12,6 +12,7 @@ from tinyhw.machine.ir.inst import Reg, RegClass
 from tinyhw.machine.select.recipes import followed
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.symbolic.words import bits_of_bytes
 
 # op -> key, for 32-bit integers (UNSIGNED: where unsigned numbers differ), 64-bit ones, floats; "~": the operands are
 # exchanged
@@ -46,6 +47,7 @@ TABLES = {  # (varying, bytes, unsigned)
   (False, 8, False): SCALAR_64, (False, 8, True): SCALAR_64_UNSIGNED,
 }
 SHIFTS = (Ops.SHL, Ops.SHR)
+TOP_BITS = 0x80808080    # of each byte of a word: -128 as signed bytes
 COMMUTATIVE = (Ops.ADD, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR)
 
 def is_vector(operand: Any) -> bool: return isinstance(operand, Reg) and operand.cls.bank is regs.VGPR
@@ -79,6 +81,7 @@ class Arithmetic(Part):
       narrow = [self.low_half(s) for s in u.src]
       if None not in narrow: return self.op(cls, "mul_wide", *narrow)
     if u.op is Ops.MAX and u.dtype.itemsize == 8: return self.max64(u)
+    if u.op is Ops.DOT4: return self.byte_products(u)
     key = TABLES[varying, u.dtype.itemsize, dtypes.is_unsigned(u.dtype)].get(u.op)
     if key is None: raise CompileError(f"{self.function.name}: AMD has no {u.op.name} of {u.dtype}")
     a, b = (self.value(s) for s in u.src)
@@ -97,6 +100,26 @@ class Arithmetic(Part):
     """The uint32 from which a 64-bit integer was extended; else None."""
     if u.op is Ops.CONST: return int(u.arg) if 0 <= u.arg < 1 << 32 else None
     return self.value(u.src[0]) if u.op is Ops.CAST and u.src[0].dtype is dtypes.uint32 else None
+
+  def byte_products(self, u: UOp) -> Reg:
+    """A sum of four products of bytes. RDNA has modifiers for signed bytes; CDNA multiplies signed by signed ones, and
+    unsigned by unsigned ones.
+
+    There an unsigned byte below 128 is a signed one too, and any other is one plus 128:
+    a * b = (a - 128) * b - (-128) * b.
+    """
+    cls, (a, b, total) = self.home(u), u.src
+    first, second = self.value(a), self.value(b)
+    signs = [not dtypes.is_unsigned(s.dtype) for s in (a, b)]
+    if "v_dot4_i32_iu8" in self.table:
+      return self.op(cls, "v_dot4_i32_iu8", first, second, self.value(total), neg_lo=signs[0] | signs[1] << 1)
+    small = [signed or bits_of_bytes(s) < 128 for s, signed in zip((a, b), signs)]
+    if not any(signs): return self.op(cls, "v_dot4_u32_u8", first, second, self.value(total))
+    if all(small): return self.op(cls, "v_dot4_i32_i8", first, second, self.value(total))
+    if small[0]: first, second = second, first
+    flipped = self.op(cls, "v_xor_b32", TOP_BITS, first)
+    whole = self.op(cls, "v_dot4_i32_i8", flipped, second, self.value(total))
+    return self.op(cls, "v_sub_nc_u32", whole, self.op(cls, "v_dot4_i32_i8", TOP_BITS, second, 0))
 
   def max64(self, u: UOp) -> Reg:
     """The greater of two 64-bit integers, for which there is no instruction."""

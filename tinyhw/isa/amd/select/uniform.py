@@ -29,8 +29,8 @@ def differs(u: UOp, program: Program) -> bool:
   if u.op not in GroupOp.Elementwise: return False
   if u.op is Ops.BITCAST: return False
   if dtypes.is_float(u.dtype) or any(dtypes.is_float(s.dtype) for s in u.src): return True
-  # the scalar unit compares 64 bits for equality only
-  return u.op in (Ops.MAX, Ops.CMPLT) and u.src[0].dtype.itemsize == 8
+  # the scalar unit has no products of bytes, and compares 64 bits for equality only
+  return u.op is Ops.DOT4 or u.op in (Ops.MAX, Ops.CMPLT) and u.src[0].dtype.itemsize == 8
 
 def scalar_load(u: UOp, program: Program) -> bool:
   """Whether the scalar unit could do a load if its index is uniform.

@@ -14,6 +14,14 @@ mad32          d=v1 a:v1 b:x1 c:x1
   IMAD d, a, b, c
 mul32          d=v1 a:x1 b:x1
   IMAD d, a, b, RZ
+dot4_uu        d=v1 a:v1 b:v1 c:v1
+  IDP.4A.U8.U8 d, a, b, c
+dot4_us        d=v1 a:v1 b:v1 c:v1
+  IDP.4A.U8.S8 d, a, b, c
+dot4_su        d=v1 a:v1 b:v1 c:v1
+  IDP.4A.S8.U8 d, a, b, c
+dot4_ss        d=v1 a:v1 b:v1 c:v1
+  IDP.4A.S8.S8 d, a, b, c
 and32          d=v1 a:x1 b:x1
   LOP3.LUT d, a, b, RZ, 0xc0, !PT
 or32           d=v1 a:x1 b:x1

@@ -54,6 +54,7 @@ class Arithmetic(Fused):
     fused = self.total(u) or self.bitwise(u) if dtypes.is_int(u.dtype) else self.product_and_sum(u)
     if fused is not None: return fused
     sources = [self.value(s) for s in u.src]
+    if u.op is Ops.DOT4: return self.op(cls, "dot4_" + "".join([kind_of(s.dtype)[0] for s in u.src[:2]]), *sources)
     if u.op is Ops.NEG and not dtypes.is_float(u.dtype): return self.op(cls, f"sub{kind[1:]}", 0, sources[0])
     if u.op is Ops.MAX and kind[1:] == "64": return self.max64(kind, *sources)
     name = TABLES[kind].get(u.op)
