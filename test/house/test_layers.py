@@ -196,6 +196,9 @@ def test_import_tinyhw_loads_neither_tables_nor_drivers() -> None:
 WITHOUT_A_TEST = {"tinyhw.autogen.cpu_ring", "tinyhw.autogen.x86_runtime", "tinyhw.isa.x86.model.latency_intel",
                   "tinyhw.isa.x86.model.latency_zen",
                   *(f"tinyhw.isa.x86.rows.{name}" for name in ("avx512", "floats", "integer", "packed")),
+                  *(f"tinyhw.isa.arm64.rows.{name}" for name in (
+                    "branch", "crypto", "float_vector", "integer", "integer_vector", "memory", "memory_vector",
+                    "scalar", "sve2", "sve_float", "sve_integer", "sve_memory", "sve_predicate")),
                   *(f"tinyhw.isa.amd.rows.{name}" for name in (
                     "compare", "dual", "lds", "matrix", "memory", "packed", "scalar", "scaled", "vector", "vector3")),
                   *(f"tinyhw.isa.sass.rows.{name}" for name in ("control", "floats", "integer", "matrix", "memory",

@@ -43,6 +43,7 @@ NVIDIA = {"L0": "isa/sass/asm/test_encode.py", "L1": "isa/sass/asm/test_decode.p
           "L2": "emulator/nvidia/test_tensors.py",
           "L3": "drivers/gpu/test_emulated.py"}
 ENCODES = {level: NVIDIA[level] for level in ("L0", "L1")}
+ARM64 = {"L0": "isa/arm64/asm/test_encode.py", "L1": "isa/arm64/asm/test_decode.py"}
 X86 = {"L0": "isa/x86/asm/test_encode.py", "L1": "isa/x86/asm/test_decode.py", "L3": DRIVER}
 
 TARGETS = (
@@ -51,6 +52,7 @@ TARGETS = (
          "`docs/tour.md`"),
   Target("x86-64, AVX-512", ("golden/x86_64.txt", f"(?:{WIDE})"), {**X86, "L2": "isa/x86/select/test_evex.py"},
          "Intel Granite Rapids (KVM guest), Linux: `examples/digits.py`, `test/isa/x86/test_silicon.py`"),
+  Target("AArch64, AdvSIMD to SVE2", ("golden/arm64.txt", ""), ARM64, tools="llvm-mc 19 and GNU as 2.40"),
   *(Target(f"AMD {name} ({chip})", (f"golden/amd_{chip}.txt", "^(?!@)"), AMD, tools=tools, chip=chip)
     for name, chip, tools in (
     ("RDNA3", "gfx1100", "LLVM 19 and 22"), ("RDNA4", "gfx1200", "LLVM 19 and 22"),

@@ -1,0 +1,56 @@
+"""decode inverts encode; golden bytes print as their text; words that are no instruction."""
+from __future__ import annotations
+import random
+import struct
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from tinyhw.errors import DecodeError
+from tinyhw.isa.arm64.asm.decode import decode, index
+from tinyhw.isa.arm64.asm.encode import encode
+from tinyhw.isa.arm64.asm.syntax import disassemble, show
+from tinyhw.isa.arm64.table.table import TABLE
+from arm64.golden import encodings
+from arm64.random import random_instruction
+
+@pytest.mark.slow
+def test_the_reference_bytes_print_as_their_text() -> None:
+  wrong = [(text, disassemble(code)) for _, code, text in encodings() if disassemble(code) != text]
+  assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
+
+def test_each_thirtieth_of_them() -> None:
+  assert not [text for _, code, text in list(encodings())[7::30] if disassemble(code) != text]
+
+@pytest.mark.slow
+@given(st.sampled_from(sorted(TABLE.lines)), st.integers(0, 1 << 32))
+@settings(derandomize=True, deadline=None, max_examples=300)
+def test_decode_inverts_encode(mnemonic: str, seed: int) -> None:
+  """Another row may be the spelling that the decoder prefers, so the bytes are compared."""
+  for row in TABLE.rows(mnemonic):
+    inst = random_instruction(row, random.Random(seed))
+    again, size = decode(encode(inst))
+    assert encode(again) == encode(inst) and size == 4, f"{show(inst)} and {show(again)}"
+
+@given(st.integers(0, (1 << 32) - 1))
+@settings(derandomize=True, deadline=None, max_examples=1000)
+def test_every_word_decodes_to_itself_or_is_refused(word: int) -> None:
+  code = struct.pack("<I", word)
+  try: inst, _ = decode(code)
+  except DecodeError: return
+  # high bits of a mask's rotation are ignored, so two words may be one instruction
+  assert show(decode(encode(inst))[0]) == show(inst)
+
+def test_rows_of_one_word_have_an_order() -> None:
+  """Fixed bits never decrease, and each row is found by its own value."""
+  counts = [bin(mask).count("1") for mask, _ in index()]
+  assert counts == sorted(counts, reverse=True)
+  assert all(row.isa.value == value for _, rows in index() for value, several in rows.items() for row in several)
+
+@pytest.mark.parametrize("code,reason", [
+  (b"\x00\x00", "an instruction has 4 bytes, 2 are left"),
+  (b"\xff\xff\xff\xff", "0xffffffff is no instruction of the table"),
+  (struct.pack("<I", 0xf8408400), "0xf8408400 is no instruction of the table")])   # ldr x0, [x0], #8
+def test_bytes_that_are_no_instruction(code: bytes, reason: str) -> None:
+  with pytest.raises(DecodeError) as caught: decode(code)
+  assert caught.value.message == reason

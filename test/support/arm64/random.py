@@ -1,0 +1,23 @@
+"""Random AArch64 instructions over physical registers: random fields in the word of a row."""
+from __future__ import annotations
+import random
+
+from tinyhw.isa.arm64.asm.decode import operands_of
+from tinyhw.isa.arm64.asm.check import unpredictable
+from tinyhw.isa.arm64.table.form import Form
+from tinyhw.machine.ir.inst import Inst, MInst
+
+TRIES = 200
+
+def random_instruction(row: Inst, rng: random.Random) -> MInst:
+  """An instruction of a row. Fields of all zeros and all ones are as likely as others."""
+  form: Form = row.isa
+  for _ in range(TRIES):
+    word = form.value
+    for pieces in form.pieces:
+      width = sum(bin(mask).count("1") for _, mask, _ in pieces)
+      code = rng.choice((rng.getrandbits(width), rng.getrandbits(width), 0, (1 << width) - 1)) if width else 0
+      for low, mask, shift in pieces: word |= (code >> low & mask) << shift
+    operands = operands_of(form, word)
+    if operands is not None and not unpredictable(form, operands): return MInst(row, operands)
+  raise AssertionError(f"{form.mnemonic} {form.text}: no operands found")

@@ -1,0 +1,49 @@
+"""Encode AArch64 instructions: MInst -> 4 bytes, and a function with its jumps.
+
+A jump that does not reach its block is an error that says how far it reaches: b.cond and cbz 1 MiB, tbz 32 KiB.
+"""
+from __future__ import annotations
+import struct
+
+from tinyhw.errors import EncodeError
+from tinyhw.isa.arm64.asm.check import unpredictable
+from tinyhw.isa.arm64.table.form import Form
+from tinyhw.machine.ir.inst import Block, Function, MInst
+
+BYTES = 4
+
+def encode(inst: MInst) -> bytes:
+  """The bytes of an instruction over physical registers, in memory order (little endian)."""
+  return struct.pack("<I", word_of(inst, inst.operands))
+
+def word_of(inst: MInst, operands: list[object]) -> int:
+  """The word of an instruction with other operands. Raises EncodeError with the operand and the values that fit."""
+  form: Form = inst.row.isa
+  if len(operands) != form.count:
+    raise EncodeError(f"{form.mnemonic}: it has {form.count} operands, got {len(operands)}")
+  word = form.value
+  for at, (hole, start, pieces) in enumerate(zip(form.holes, form.starts, form.pieces)):
+    try: code = hole.code(operands[start:start + len(hole.names)])
+    except EncodeError as e: raise EncodeError(f"{form.mnemonic} {form.text}: operand {at + 1} {e.message}") from None
+    for low, mask, shift in pieces: word |= (code >> low & mask) << shift
+  reason = unpredictable(form, operands)
+  if reason: raise EncodeError(f"{form.mnemonic}: {reason}")
+  return word
+
+def encode_function(function: Function) -> tuple[bytes, list[tuple[int, MInst]]]:
+  """The bytes of a function in its block order, and the offset of each instruction."""
+  places: list[tuple[int, MInst]] = []
+  offsets: dict[Block, int] = {}
+  for block in function.blocks:
+    offsets[block] = BYTES * len(places)
+    places += [(BYTES * (len(places) + k), inst) for k, inst in enumerate(block.insts)]
+  words = [word_of(inst, resolved(inst, offset, offsets)) for offset, inst in places]
+  return struct.pack(f"<{len(words)}I", *words), places
+
+def resolved(inst: MInst, offset: int, offsets: dict[Block, int]) -> list[object]:
+  """The operands of an instruction, with the distance in place of a block."""
+  at = inst.row.isa.block
+  if at < 0 or not isinstance(inst.operands[at], Block): return inst.operands
+  block = inst.operands[at]
+  if block not in offsets: raise EncodeError(f"{inst.row.name}: block {block!r} is not in the function")
+  return [*inst.operands[:at], offsets[block] - offset, *inst.operands[at + 1:]]

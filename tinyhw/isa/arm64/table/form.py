@@ -1,0 +1,53 @@
+"""The data of a row for the AArch64 encoder, decoder and text (`Inst.isa`)."""
+from __future__ import annotations
+from typing import Any
+
+from tinyhw.isa.arm64.table.holes import Hole
+from tinyhw.isa.arm64.table.template import Template
+from tinyhw.machine.ir.inst import Inst
+
+class Form:
+  """AArch64's data of a row.
+
+  - mnemonic, text: the line's, with the operands of its variant.
+  - value, mask: the fixed bits of the word.
+  - holes: the operands of the text, in order; starts: for each the index of its first operand in the MInst.
+  - pieces: for each hole the bits of its field, as (shift in the field, mask, shift in the word).
+  - words: the properties of the line: back (writes the base), pair (two results), status (a store with a result),
+    unseen (the decoder prefers another spelling).
+  - block: the index of the operand that is a block, or -1.
+  """
+  row: Inst | None = None
+
+  def __init__(self, mnemonic: str, text: str, word: str, fields: dict[str, list[int]], template: Template,
+               words: tuple[str, ...]):
+    self.mnemonic, self.text, self.template, self.words = mnemonic, text, template, words
+    self.value = int("".join(c if c in "01" else "0" for c in word), 2)
+    self.mask = int("".join("1" if c in "01" else "0" for c in word), 2)
+    self.holes: tuple[Hole, ...] = template.holes
+    self.pieces = tuple(pieces_of([place for c in hole.letters for place in fields.get(c, ())]) for hole in self.holes)
+    starts, at = [], 0
+    for hole in self.holes:
+      starts.append(at)
+      at += len(hole.names)
+    self.starts, self.count = tuple(starts), at
+    used = {c for hole in self.holes for c in hole.letters}
+    assert used >= set(fields), f"{mnemonic} {text}: no operand has the fields {''.join(sorted(set(fields) - used))}"
+    self.block = next((at for at, hole in zip(self.starts, self.holes) if hole.names == ("block",)), -1)
+
+  def values(self, operands: list[Any], hole: int) -> list[Any]:
+    """The operands of a hole."""
+    start = self.starts[hole]
+    return operands[start:start + len(self.holes[hole].names)]
+
+def pieces_of(places: list[int]) -> tuple[tuple[int, int, int], ...]:
+  """Runs of bits that are contiguous in the word. places: of a field in the word, its most significant bit first."""
+  runs: list[list[int]] = []
+  for place in places:
+    if runs and runs[-1][-1] == place + 1: runs[-1].append(place)
+    else: runs.append([place])
+  out, left = [], len(places)
+  for run in runs:
+    left -= len(run)
+    out.append((left, (1 << len(run)) - 1, run[-1]))
+  return tuple(out)
