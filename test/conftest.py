@@ -21,6 +21,7 @@ from test import suite
 from test.helpers import ENGINES, keeps_host_memory, on
 from test.house import scope
 from tinyhw.config import CACHEDIR, CHECK, DEV, EMULATE
+from tinyhw.device import Device
 
 # A shell lets what it starts in the background ignore Ctrl-C, and so would all that starts there; tests interrupt
 # themselves and their programs.
@@ -67,7 +68,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[str]:
 
 # ***** the tensor suite, and devices other than the host *****
 
-COUNTER = suite.Counter(suite.chip_of(EMULATE.value))
+COUNTER = suite.Counter(suite.chip_here(EMULATE.value, DEV.value))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
   group = parser.getgroup("tinyhw")
@@ -122,15 +123,20 @@ def pytest_testnodedown(node: Any, error: object) -> None:
   """A process that had a part of the tests has ended."""
   COUNTER.workgroups += getattr(node, "workeroutput", {}).get("workgroups", 0)
 
+def workgroups() -> int:
+  """Workgroups that this process has executed, on virtual GPUs or on OpenCL's devices."""
+  if EMULATE.value: return sum(gpu.workgroups for gpu in emulator.box(EMULATE.value).gpus)
+  return sum(getattr(device, "workgroups", 0) for device in Device._opened.values())
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-  """A run of the suite on a virtual GPU that executes nothing shows nothing, and has failed."""
-  if not (session.config.getoption("--suite") and EMULATE.value): return
-  COUNTER.workgroups += sum(gpu.workgroups for gpu in emulator.box(EMULATE.value).gpus)
+  """A run of the suite on a virtual GPU or PoCL that executes nothing shows nothing, and has failed."""
+  if not (session.config.getoption("--suite") and COUNTER.chip): return
+  COUNTER.workgroups += workgroups()
   if hasattr(session.config, "workeroutput"):
     session.config.workeroutput["workgroups"] = COUNTER.workgroups
     return
   if into := session.config.getoption("--count-into"): Path(into).write_text(COUNTER.run().line(), "utf-8")
   if not COUNTER.workgroups and session.config.getoption("--share") == 1:
-    sys.stdout.write(f"\nnothing ran on {EMULATE.value}: set DEV={suite.CHIPS.get(COUNTER.chip)}\n")
+    sys.stdout.write(f"\nnothing ran on {EMULATE.value or COUNTER.chip}: set DEV={suite.CHIPS.get(COUNTER.chip)}\n")
     session.exitstatus = pytest.ExitCode.TESTS_FAILED

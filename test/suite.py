@@ -1,4 +1,5 @@
-"""The tensor suite: which tests say what a device computes, and the command that runs them on virtual GPUs.
+"""The tensor suite: which tests say what a device computes, and the command that runs them on virtual GPUs, and on
+PoCL, an OpenCL driver whose device is the processor. Where PoCL is not installed it is left out, with the reason.
 
     python3 test/suite.py                        # all tests on each of CHIPS, in turn; writes the counts (RECORD)
     python3 test/suite.py --share 16 gfx942      # a sixteenth, drawn by the names of tests and chip; writes nothing
@@ -29,7 +30,8 @@ from typing import NamedTuple
 
 TEST = Path(__file__).resolve().parent
 RECORD = TEST / "golden/tensor_suite.txt"
-CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx950", "NV": "sm_80 sm_89 sm_90"}.items()
+CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx950", "NV": "sm_80 sm_89 sm_90",
+                                            "OPENCL": "pocl"}.items()
          for chip in chips.split()}
 NEEDED = ("pytest", "xdist", "hypothesis", "numpy")  # what a Python must have to run the suite itself
 ENDED = (0, 1)  # pytest's statuses of runs that came to their end: others were interrupted, or never began
@@ -53,6 +55,9 @@ OUT = {file: reason for reason, files in {
   "nn/test_zip_archive",
 }.items() for file in (f"{name}.py" for name in files.split())}
 
+# Of a share, one test in this many: PoCL's compiler takes a tenth of a second for a kernel
+SPARSER = {"pocl": 4}
+
 def files() -> list[str]:
   """The suite's files, relative to test/."""
   found = sorted(str(path.relative_to(TEST).as_posix()) for pattern in AREA for path in TEST.glob(pattern))
@@ -63,6 +68,11 @@ def chip_of(name: str) -> str:
   found = re.match("[a-z]+_?[0-9a-f]+", name)
   return found[0] if found else ""
 
+def chip_here(emulated: str, device: str) -> str:
+  """The chip of EMULATE's cards, or the one of the device that DEV names; empty for the host's own."""
+  named = [chip for chip, kind in CHIPS.items() if kind == device.partition(":")[0] == "OPENCL"]
+  return chip_of(emulated) or (named[0] if named else "")
+
 def drawn(test: str, by: str, share: int) -> bool:
   """Whether a test is among one of `share`: other ones on other chips or commits (`by`), the same ones in each run."""
   return zlib.crc32(f"{by} {test}".encode()) % share == 0
@@ -71,7 +81,7 @@ def drawn(test: str, by: str, share: int) -> bool:
 
 class Run(NamedTuple):
   """The counts of a run of the suite on a chip. commit: of the tree that was tested. workgroups: executed by the
-  virtual GPU. skipped: how many tests for each reason.
+  virtual GPU, or by PoCL. skipped: how many tests for each reason.
   """
   chip: str
   date: str
@@ -101,8 +111,8 @@ def recorded() -> dict[str, Run]:
 def record(runs: list[Run]) -> None:
   """Write them down in the place of earlier ones of the same chips."""
   all_runs = {**recorded(), **{run.chip: run for run in runs}}
-  head = ("# The last runs of the whole tensor suite on virtual GPUs, under all checks; python3 test/suite.py writes "
-          "this.\n")
+  head = ("# The last runs of the whole tensor suite on virtual GPUs and on PoCL, under all checks; python3 "
+          "test/suite.py writes this.\n")
   RECORD.write_text(head + "".join(f"{all_runs[chip].line()}\n" for chip in CHIPS if chip in all_runs), "utf-8")
 
 def table() -> str:
@@ -166,12 +176,30 @@ def environment(share: int) -> tuple[str, list[str], int]:
   python = sys.executable if all(importlib.util.find_spec(name) for name in NEEDED) else run.prepare()
   return (python, run.processes(), 1) if share == 1 else (python, [], run.at_once())
 
+def variables_of(chip: str, folder: str) -> dict[str, str]:
+  """Environment variables for a chip: CARDS cards of it. folder: for what its driver compiles."""
+  common = dict(os.environ, DEV=CHIPS[chip], HCQDEV_WAIT_TIMEOUT_MS=PATIENCE)
+  if CHIPS[chip] != "OPENCL": return dict(common, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1")
+  return dict(common, EMULATE="", OPENCL_DEVICES="portable computing language", POCL_CACHE_DIR=folder,
+              POCL_DEVICES=" ".join(["pthread"] * CARDS))
+
+OPEN = "from tinyhw.device import Device\nDevice['OPENCL:%d']" % (CARDS - 1)
+
+def why_absent(chip: str, python: str, variables: dict[str, str]) -> str:
+  """Return why a chip's driver is not on this machine; empty if it is. Virtual cards are everywhere."""
+  if CHIPS[chip] != "OPENCL": return ""
+  done = subprocess.run([python, "-c", OPEN], cwd=TEST.parent, env=variables, capture_output=True, text=True)
+  return done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
+
 def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
   """pytest's exit status, and what it counted."""
   python, spread, _ = environment(share)
-  variables = dict(os.environ, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1", DEV=CHIPS[chip],
-                   HCQDEV_WAIT_TIMEOUT_MS=PATIENCE)
+  if share > 1: share *= SPARSER.get(chip, 1)
   with tempfile.TemporaryDirectory() as folder:
+    variables = variables_of(chip, folder)
+    if absent := why_absent(chip, python, variables):
+      print(f"suite.py: {chip} is left out: {absent}", flush=True)
+      return 0, None
     told = Path(folder, "run")
     command = [python, "-m", "pytest", *spread, "--suite", "tensor", "--share", str(share), "--count-into", str(told),
                *rest]
@@ -193,7 +221,7 @@ def rotated(chips: list[str], count: int, commit: str) -> list[str]:
 
 def main() -> int:
   """Run the suite on the chips that are named; 0 if all passed."""
-  parser = argparse.ArgumentParser(description="Run the tensor suite on virtual GPUs.")
+  parser = argparse.ArgumentParser(description="Run the tensor suite on virtual GPUs and on PoCL.")
   parser.add_argument("chips", nargs="*", default=list(CHIPS), metavar="CHIP",
                       help=f"one of {', '.join(CHIPS)}; all of them if none is named")
   parser.add_argument("--share", type=int, default=1, metavar="N", help="run one test of N")

@@ -290,6 +290,8 @@ CUDA_VISIBLE_DEVICES = ContextVar("CUDA_VISIBLE_DEVICES", "all", "the GPUs that 
                                   "of nvidia-smi, or how UUIDs begin; the first word that is neither (-1) ends it. "
                                   "Set and empty: none; virtual ones "
                                   "are always all there", empty=True)
+OPENCL_DEVICES = ContextVar("OPENCL_DEVICES", "", "the devices of OPENCL, separated by commas: parts of the names of "
+                            "devices or platforms, as doctor --device OPENCL prints them; empty: all")
 HCQDEV_WAIT_TIMEOUT_MS = ContextVar("HCQDEV_WAIT_TIMEOUT_MS", 30000, "milliseconds that a GPU may take for one "
                                     "submission; then it is given up, and "
                                     "the known reasons are told. Virtual ones (EMULATE) have 20 times as long",

@@ -30,6 +30,7 @@ DRIVERS = {
   "NV:CUDA": "tinyhw.drivers.nvidia.cuda",  # the same GPUs through the vendor's library
   "AMD": "tinyhw.drivers.amd",
   "METAL": "tinyhw.drivers.metal",
+  "OPENCL": "tinyhw.drivers.opencl",        # through libOpenCL, optional
   "CPU": "tinyhw.drivers.cpu",
   "CLANG": "tinyhw.drivers.clang",
   "PYTHON": "tinyhw.drivers.python",

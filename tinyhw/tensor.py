@@ -161,6 +161,7 @@ class Tensor(Kernels, metaclass=_TensorType):
     """Wait for a device that works asynchronously, before the lock is taken to read. Other threads go on meanwhile."""
     devices = self.uop.device
     if not isinstance(devices, str) or on_disk(devices) or not Device[devices].is_asynchronous: return
+    self._static_shape()   # its error comes before those of kernels
     Device[self._buffer().device].synchronize()
 
   def data(self) -> memoryview:

@@ -57,6 +57,21 @@ def test_outcomes_are_counted() -> None:
 @pytest.mark.parametrize("name, chip", [("gfx1100", "gfx1100"), ("gfx942x6", "gfx942"), ("sm_90x6", "sm_90"), ("", "")])
 def test_chips_of_names(name: str, chip: str) -> None: assert suite.chip_of(name) == chip
 
+@pytest.mark.parametrize("emulated, device, chip", [
+  ("gfx942x6", "AMD", "gfx942"), ("", "OPENCL:1", "pocl"), ("", "OPENCL", "pocl"), ("", "CPU", ""), ("", "", "")])
+def test_chips_here(emulated: str, device: str, chip: str) -> None: assert suite.chip_here(emulated, device) == chip
+
+def test_a_driver_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch,
+                                                    capsys: pytest.CaptureFixture[str]) -> None:
+  variables = suite.variables_of("pocl", "folder")
+  assert variables["DEV"] == "OPENCL" and not variables["EMULATE"] and variables["POCL_DEVICES"].count("pthread") == 6
+  assert suite.why_absent("gfx942", sys.executable, {}) == ""
+  absent = suite.why_absent("pocl", sys.executable, {**variables, "OPENCL_DEVICES": "no such driver"})
+  assert "device OPENCL:5 does not open" in absent
+  monkeypatch.setattr(suite, "why_absent", lambda *_: "it is not installed")
+  assert suite.run_on("pocl", 16, []) == (0, None)
+  assert capsys.readouterr().out == "suite.py: pocl is left out: it is not installed\n"
+
 @pytest.mark.slow
 @pytest.mark.parametrize("sharing", (["-n", "0"], ["-n", "2"]), ids=("one process", "two"))
 @pytest.mark.parametrize("chip", suite.CHIPS)
@@ -64,6 +79,7 @@ def test_a_few_tests_run_on_the_chip(chip: str, sharing: list[str], capfd: pytes
   if not importlib.util.find_spec("xdist"): pytest.skip("pytest-xdist is not installed")
   status, run = suite.run_on(chip, 1, ["test/methods/pointwise/test_elementwise.py", "-k",
                                        "test_equal_operands_of_maximum", *sharing])
+  if run is None and status == 0: pytest.skip(capfd.readouterr().out)
   assert (status == 0 and run is not None and run.chip == chip and run.passed and not run.failed
           and run.workgroups), capfd.readouterr().out
 

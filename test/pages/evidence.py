@@ -5,8 +5,9 @@ are.
 
 Levels: L0 it encodes; L1 it decodes back, and agrees with an independent assembler; L2 an emulator runs the exact bytes
 and passes the tensor tests; L3 the conversation with the driver is checked; L4 it ran on silicon. A level stands here
-only if what shows it is in the repository, counted here. Runs of the whole tensor suite on virtual GPUs are recorded by
-test/suite.py, runs on silicon by hand, in `silicon`. test/pages/test_docs.py compares README.md with the table.
+only if what shows it is in the repository, counted here. Runs of the whole tensor suite on virtual GPUs and PoCL are
+recorded by test/suite.py, runs on silicon by hand, in `silicon`. test/pages/test_docs.py compares README.md with the
+table.
 """
 from __future__ import annotations
 import re
@@ -74,6 +75,9 @@ SOURCES = (
    "`tinyhw/uop/evaluate/`, the definition"),
 )
 
+# Source that an installed driver compiles: the chip of the suite's run, the tests of the driver
+OPENCL = ("OpenCL C (`DEV=OPENCL`)", "pocl", "drivers/opencl/test_device.py")
+
 def vectors(golden: tuple[str, str]) -> tuple[int, int]:
   """Golden lines with bytes, and refused ones, that belong to a target."""
   name, pattern = golden
@@ -108,6 +112,9 @@ def table() -> str:
           "|\n|---|---|---|---|---|---|\n")
   checked = {test: f"`test/{test}`" if (TEST / test).exists() else "–" for _, test, _ in SOURCES}
   rest = "".join(f"| {name} | – | – | – | {checked[test]} | {what} |\n" for name, test, what in SOURCES)
+  name, chip, test = OPENCL
+  on_pocl = suite_on(chip) or "in part, on PoCL: `test/codegen/render/test_opencl.py`"
+  rest += f"| {name} | – | – | {on_pocl} | `test/{test}` | not yet on a GPU; PoCL computes on the processor |\n"
   return head + "".join(map(row, TARGETS)) + rest
 
 if __name__ == "__main__": print(table(), end="")

@@ -12,7 +12,7 @@ import pytest
 from generators.program_builder import (
   Builder, RandomProgram, broadcast, convert, convert_to_all, i32, memory_for, named, same_memory, softmax, workgroups)
 
-from tinyhw.codegen.render.c import literal, render
+from tinyhw.codegen.render.c import WORDS, render
 from tinyhw.codegen.render.prelude import HELPERS
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
@@ -160,7 +160,8 @@ def test_the_abi() -> None:
   (dtypes.uint32, 7, "7u"),
   (dtypes.uint64, 2**64 - 1, "18446744073709551615ull"), (dtypes.bool, True, "1"), (dtypes.int8, -3, "(-3)"),
 ])
-def test_literals(dtype: object, value: object, text: str) -> None: assert literal(UOp.const(dtype, value)) == text
+def test_literals(dtype: object, value: object, text: str) -> None:
+  assert WORDS.literal(UOp.const(dtype, value)) == text
 
 def test_only_the_helpers_that_are_called() -> None:
   source = render(convert(dtypes.float16, dtypes.bfloat16, 4))

@@ -60,6 +60,12 @@ def test_kernels_as_expressions() -> None:
 PROGRAM = "from tinyhw import Tensor; Tensor.rand(16,16).matmul(Tensor.rand(16,16)).relu().realize()"
 MARKS = ("*** ", "GRID", "kernel r_", "reduce(", "u1 = PARAM", "instruction")  # of levels 2 to 7
 
+def test_source_is_its_own_listing() -> None:
+  environment = {"DEBUG": "7", "CACHE": "0", "DEV": "NULL", "NULL_ARCH": "opencl", "PATH": ""}
+  done = subprocess.run([sys.executable, "-B", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {PROGRAM}"],
+                        env=environment, capture_output=True, text=True, timeout=120)
+  assert done.returncode == 0 and "void k_r_" in done.stdout and "barrier(CLK_LOCAL_MEM_FENCE);" in done.stdout
+
 @pytest.mark.parametrize("level", (2, 4, 7))
 def test_levels_print_with_an_empty_environment(level: int) -> None:
   """The issue's line. PATH is empty, and so is everything else."""

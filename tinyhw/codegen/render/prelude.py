@@ -5,6 +5,19 @@ arithmetic.py defines their results.
 from __future__ import annotations
 
 from tinyhw.dtype import ALIASES_BY_TYPE, FLOAT_FORMATS, DType, dtypes
+from tinyhw.named_tuple import NamedTuple
+
+class IntegerWords(NamedTuple):
+  """What a language calls integers. suffix: of float literals; without one they are cast, as doubles."""
+  inline: str
+  int32: str
+  int64: str
+  uint64: str
+  lowest32: str
+  lowest64: str
+  suffix: str = ""
+
+IN_C = IntegerWords("static inline", "int32_t", "int64_t", "uint64_t", "INT32_MIN", "INT64_MIN")
 
 def _division(name: str, signed: bool, bits: int) -> dict[str, str]:
   """Return division to minus infinity and its remainder; both are 0 where the divisor is 0."""
@@ -20,17 +33,22 @@ def _division(name: str, signed: bool, bits: int) -> dict[str, str]:
                f"0); }}")
   return {f"idiv_{name}": head.format("idiv") + divide, f"mod_{name}": head.format("mod") + remainder}
 
-def _to_integer(source: str, kind: str) -> dict[str, str]:
-  """Return truncation to integers; NaN and numbers outside of the type give the smallest number."""
-  head = f"static inline {{}} {source}_to_{{}}({kind} x) {{{{"
+def to_integer(source: str, kind: str, words: IntegerWords) -> dict[str, str]:
+  """Return truncation to integers; NaN and numbers outside of the type give the smallest number.
+
+  source, kind: a float's name here, and its type in the language.
+  """
+  head = f"{words.inline} {{}} {source}_to_{{}}({kind} x) {{{{"
   lowest32 = "x > -2147483649.0" if kind == "double" else "x >= -2147483648.0f"
+  suffix = "" if kind == "double" else words.suffix
+  def number(text: str) -> str: return f"{text}{suffix}" if suffix else f"({kind}){text}"
   return {
-    f"{source}_to_int32": head.format("int32_t", "int32") + f" return {lowest32} && x < ({kind})2147483648.0 ? "
-    f"(int32_t)x : INT32_MIN; }}",
-    f"{source}_to_int64": head.format("int64_t", "int64") + f" return x >= ({kind})-0x1p63 && x < ({kind})0x1p63 ? "
-    f"(int64_t)x : INT64_MIN; }}",
-    f"{source}_to_uint64": head.format("uint64_t", "uint64") +
-      f" return x >= 0 && x < ({kind})0x1p64 ? (uint64_t)x : (uint64_t){source}_to_int64(x); }}",
+    f"{source}_to_int32": head.format(words.int32, "int32") + f" return {lowest32} && x < {number('2147483648.0')} ? "
+    f"({words.int32})x : {words.lowest32}; }}",
+    f"{source}_to_int64": head.format(words.int64, "int64") + f" return x >= {number('-0x1p63')} && x < "
+    f"{number('0x1p63')} ? ({words.int64})x : {words.lowest64}; }}",
+    f"{source}_to_uint64": head.format(words.uint64, "uint64") +
+      f" return x >= 0 && x < {number('0x1p64')} ? ({words.uint64})x : ({words.uint64}){source}_to_int64(x); }}",
   }
 
 def _narrow(dtype: DType) -> dict[str, str]:
@@ -99,5 +117,5 @@ HELPERS: dict[str, str] = {
 }
 for _dtype in dtypes.ints:
   HELPERS.update(_division(ALIASES_BY_TYPE[_dtype], not dtypes.is_unsigned(_dtype), _dtype.bitsize))
-HELPERS.update({**_to_integer("float32", "float"), **_to_integer("float64", "double")})
+HELPERS.update({**to_integer("float32", "float", IN_C), **to_integer("float64", "double", IN_C)})
 for _dtype in dtypes.narrow_floats: HELPERS.update(_narrow(_dtype))

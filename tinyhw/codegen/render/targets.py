@@ -23,13 +23,27 @@ IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental - {Ops.DOT4},
         | pairs(frozenset({Ops.CAST, Ops.BITCAST, Ops.WHERE}), dtypes.narrow_floats)) - pairs(frozenset({Ops.MAX}),
                                                                                               dtypes.floats)
 
+IN_OPENCL = (pairs(GroupOp.Elementwise - GroupOp.Transcendental - {Ops.DOT4, Ops.THREEFRY, Ops.MAX},
+                   (*dtypes.ints, dtypes.bool, dtypes.float32))
+             | pairs(frozenset({Ops.BITCAST, Ops.WHERE}), dtypes.narrow_floats))
+DOUBLES = pairs(GroupOp.Elementwise - GroupOp.Transcendental - {Ops.DOT4, Ops.MAX}, (dtypes.float64,))
+LANES = 32
+
+def opencl(features: frozenset[str]) -> Capabilities:
+  """Return the capabilities of OpenCL C. features: "fp64"."""
+  return Capabilities(vector_bytes=16, vector_registers=64,
+                      operations=IN_OPENCL | DOUBLES if "fp64" in features else IN_OPENCL, threads=64, lanes=LANES,
+                      local_bytes=32 * 1024, cache_bytes=(32 * 1024, 512 * 1024, 16 << 20))
+
 @once
 def capabilities(arch: str) -> Capabilities:
-  """Return the capabilities of "python" or "c".
+  """Return the capabilities of "python", "c", or "opencl" with its features ("opencl:fp64").
 
   threads and the sizes of memory are assumed, unless a device finds them out: see engine/run/compile.py.
   """
-  if arch == "python": return Capabilities(vector_bytes=0, vector_registers=16, operations=EVERYTHING)
+  language, _, features = arch.partition(":")
+  if language == "opencl": return opencl(frozenset(features.split("+")))
+  if language == "python": return Capabilities(vector_bytes=0, vector_registers=16, operations=EVERYTHING)
   return Capabilities(vector_bytes=32, vector_registers=16, operations=IN_C, vector_operations=IN_C, threads=2,
                       local_bytes=256 * 1024,
                       cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), shuffled_bytes=(4, 8))

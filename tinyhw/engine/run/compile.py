@@ -158,6 +158,7 @@ def _compile(sink: UOp, arch: str, device: str) -> CachedKernel:
   if DEBUG >= 4: show.show_program(program)
   listed = show.compile_listed(program, arch, device) if (DEBUG >= 7 or VIZ) and device else None
   code, listing = listed or (module.compile(program, arch), "")
+  if DEBUG >= 7 and not listing: listing = show.source_of(code)
   if DEBUG >= 7 and listing: show.out(listing)
   if recorder is not None: recorder.done(program, code, listing)
   slots = tuple(p.arg[0] for p in program.params)

@@ -1,8 +1,8 @@
 """What DEBUG prints while kernels are made and run; nothing here is loaded while DEBUG is below 2.
 
 2: a line per kernel and copy. 3: the optimisations that were chosen. 4: pseudo-code. 5: the kernel as expressions. 6:
-the linear program. 7: the annotated machine code, where the architecture has a lister (tinyhw/isa/__init__.py). Colours
-appear on a terminal only.
+the linear program. 7: the annotated machine code, where the architecture has a lister (tinyhw/isa/__init__.py), or the
+source for an installed compiler. Colours appear on a terminal only.
 """
 from __future__ import annotations
 from collections import Counter
@@ -10,6 +10,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
+from tinyhw.codegen.render import RENDERERS
 from tinyhw.codegen.render.pseudo import render as pseudo_code
 from tinyhw.config import DEBUG
 from tinyhw.device import Device
@@ -127,6 +128,10 @@ def show_program(program: Program) -> None:
   """DEBUG=4: pseudo-code. 6: the linear program, as uop/text.py reads it back."""
   out(pseudo_code(program))
   if DEBUG >= 6: out(f"--- program of {program.name}\n{show(program)}")
+
+def source_of(code: Code) -> str:
+  """DEBUG=7: return the source of a kernel whose code is source. Empty for machine code."""
+  return code.text.decode() if code.arch.partition(":")[0] in RENDERERS else ""
 
 def compile_listed(program: Program, arch: str, device: str) -> tuple[Code, str] | None:
   """DEBUG=7, VIZ=1: compile to machine code and its listing.

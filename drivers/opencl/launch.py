@@ -1,0 +1,136 @@
+"""Kernels that an OpenCL driver has compiled, their launches, and Recordings.
+
+The arguments of a kernel (codegen/render/opencl.py) are a memory object and an offset for each buffer, then the
+variables, each of 8 bytes. A kernel object keeps its arguments from launch to launch, so only those that differ are
+set. A Recording has kernel objects of its own: a replay is one call for each launch.
+"""
+from __future__ import annotations
+import ctypes
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.device import Launch
+from tinyhw.drivers.gpu.launch import work_of
+from tinyhw.drivers.opencl.memory import ClMemory
+from tinyhw.errors import DeviceError
+from tinyhw.machine.ir.code import Code
+if TYPE_CHECKING: from tinyhw.drivers.opencl.device import ClDevice
+
+PREFIX = "k_"            # of the names of functions: codegen/render/opencl.py
+MOST_GROUPS = (1 << 31) - 1
+_pointer, _long = ctypes.c_void_p, ctypes.c_int64
+LOW, HIGH = -1 << 63, (1 << 63) - 1
+
+class ClProgram:
+  """A compiled kernel, and the kernel object of its plain launches. Released when it is garbage."""
+  def __init__(self, device: ClDevice, code: Code):
+    if code.arch.partition(":")[0] != "opencl":
+      raise DeviceError(f"kernel {code.name} is for {code.arch}, device {device.name} takes OpenCL C; compile it for "
+                        f"{device.arch}")
+    self.device, self.name, self.code, self.handle = device, code.name, code, 0
+    self.handle = device.build(code)
+    self.own = self.kernel()
+    most = device.workgroup_limit(self.own.handle)
+    if code.lanes > most:
+      raise DeviceError(f"kernel {code.name} has {code.lanes} lanes in a workgroup, and {device.name} allows it "
+                        f"{most}; report this with the kernel's source (DEBUG=7)")
+
+  def kernel(self) -> ClKernel:
+    """Return a kernel object with arguments of its own. OpenCL keeps the program as long as the object lives."""
+    return ClKernel(self.device, self.code, self.handle)
+
+  def __del__(self) -> None:
+    if getattr(self, "handle", 0): self.device.returned.put(self.device.lock, "clReleaseProgram", self.handle)
+
+  def __repr__(self) -> str: return f"<ClProgram {self.name} on {self.device.name}>"
+
+class ClKernel:
+  """A kernel object with its arguments. values: those that are set, as (memory, offset) or an integer."""
+  def __init__(self, device: ClDevice, code: Code, program: int):
+    self.device, self.name, self.handle = device, code.name, 0
+    self.handle = device.make_in("clCreateKernel", program, (PREFIX + code.name).encode())
+    self.buffers = code.arguments.count("buffer")
+    self.values: list[object] = [None] * len(code.arguments)
+    self.groups, self.lanes, self.grid = ctypes.c_size_t(), ctypes.c_size_t(code.lanes), 0
+    self.sizes = ctypes.byref(self.groups), ctypes.byref(self.lanes)
+
+  def set(self, position: int, value: Any) -> None:
+    """Set an argument: memory of the device, or a 64-bit integer. Raises DeviceError for anything else."""
+    if position < self.buffers:
+      if not isinstance(value, ClMemory) or value.device is not self.device:
+        raise DeviceError(f"kernel {self.name}, buffer {position}: {value!r} is not allocated memory of "
+                          f"{self.device.name}")
+      found: object = (value.handle, value.offset)
+      if self.values[position] == found: return
+      self._set(2 * position, _pointer(value.handle))
+      self._set(2 * position + 1, _long(value.offset))
+    else:
+      if not isinstance(value, int) or not LOW <= value <= HIGH:
+        raise DeviceError(f"kernel {self.name}, variable {position - self.buffers}: {value!r} is no 64-bit integer")
+      found = value
+      if self.values[position] == found: return
+      self._set(self.buffers + position, _long(value))
+    self.values[position] = found
+
+  def _set(self, index: int, value: Any) -> None:
+    self.device.call("clSetKernelArg", self.handle, index, 8, ctypes.byref(value))
+
+  def prepare(self, launch: Launch) -> None:
+    """Set all arguments of a launch, and its grid. Raises DeviceError, which tells the mistake in it."""
+    variables = len(self.values) - self.buffers
+    if len(launch.buffers) != self.buffers or len(launch.variables) != variables:
+      raise DeviceError(f"kernel {self.name} takes {self.buffers} buffers and {variables} variables, not "
+                        f"{len(launch.buffers)} and {len(launch.variables)}")
+    for position, value in enumerate((*launch.buffers, *launch.variables)): self.set(position, value)
+    self.set_grid(launch.grid)
+
+  def set_grid(self, grid: int) -> None:
+    if not isinstance(grid, int) or not 0 <= grid <= MOST_GROUPS:
+      raise DeviceError(f"kernel {self.name}: a grid of {grid!r} workgroups; it is an integer from 0 to {MOST_GROUPS}")
+    self.grid = grid
+    self.groups.value = grid * self.lanes.value
+
+  def __del__(self) -> None:
+    if getattr(self, "handle", 0): self.device.returned.put(self.device.lock, "clReleaseKernel", self.handle)
+
+class ClRecording:
+  """Launches with kernel objects of their own. OpenCL takes arguments over at each launch, so a patch waits for none.
+  """
+  def __init__(self, device: ClDevice, launches: Sequence[Launch]):
+    self.device = device
+    self.kernels: list[ClKernel] = []
+    with device.lock:
+      for launch in launches:
+        self.kernels.append(program_of(launch, device).kernel())
+        self.kernels[-1].prepare(launch)
+    self.work = [work_of(launch) for launch in launches]
+
+  def patch(self, launch: int, position: int, value: Any) -> None:
+    """Replace an argument. Raises DeviceError if there is none, or for a value that it cannot have."""
+    kernel = self.kernels[launch]
+    if not 0 <= position < len(kernel.values):
+      raise DeviceError(f"kernel {kernel.name} has {len(kernel.values)} arguments; there is no number "
+                        f"{position} to patch")
+    with self.device.lock: kernel.set(position, value)
+
+  def patch_grid(self, launch: int, grid: int) -> None:
+    """Replace the number of workgroups of a launch."""
+    self.kernels[launch].set_grid(grid)
+
+  def submit(self) -> None:
+    """Run all launches."""
+    self.device.enqueue(self.kernels, self.work)
+
+  def submit_timed(self) -> list[tuple[int, int]]:
+    """Run all launches. Return when each began and ended by the device's clock, in nanoseconds of
+    time.perf_counter_ns."""
+    return self.device.enqueue_timed(self.kernels)
+
+def program_of(launch: Launch, device: ClDevice) -> ClProgram:
+  """Return the program of a launch on a device. Raises DeviceError if it is of another kind, or of another device."""
+  program = launch.program
+  if not isinstance(program, ClProgram):
+    raise DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")
+  if program.device is not device:
+    raise DeviceError(f"{program!r} is of another device than {device.name}; load the code here")
+  return program

@@ -1,0 +1,25 @@
+"""An OpenCL device of this machine, for tests that run kernels. Without one they are skipped, with the reason."""
+import pytest
+
+from tinyhw.device import Device, Launch
+from tinyhw.drivers.opencl.device import ClDevice
+from tinyhw.errors import DeviceError
+from tinyhw.machine.ir.code import Code
+
+def opened() -> ClDevice:
+  """The first OpenCL device."""
+  try: found = Device["OPENCL"]
+  except DeviceError as error: pytest.skip(error.message)
+  assert isinstance(found, ClDevice)
+  return found
+
+def run(code: Code, memory: dict[int, bytearray], variables: tuple[int, ...] = (), grid: int = 1) -> None:
+  """Run a kernel on copies of memory, by slot, and copy all of it back."""
+  device = opened()
+  buffers = {slot: device.allocator.alloc(len(data)) for slot, data in memory.items()}
+  for slot, data in memory.items(): device.allocator.copyin(buffers[slot], memoryview(data))
+  device.submit([Launch(device.load(code), [buffers[slot] for slot in sorted(buffers)], variables, grid)])
+  device.synchronize()
+  for slot, data in memory.items():
+    device.allocator.copyout(memoryview(data), buffers[slot])
+    device.allocator.free(buffers[slot])
