@@ -34,7 +34,8 @@ CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx95
                                             "OPENCL": "pocl"}.items()
          for chip in chips.split()}
 NEEDED = ("pytest", "xdist", "hypothesis", "numpy")  # what a Python must have to run the suite itself
-ENDED = (0, 1)  # pytest's statuses of runs that came to their end: others were interrupted, or never began
+ENDED = (0, 1)  # pytest's statuses of runs that came to their end: others were interrupted, or never began. A run whose
+                # tests could not be collected has the status 1, too, and none that passed
 PATIENCE = "200000"  # milliseconds for a submission, of which virtual cards get several times as many: the machine may
                      # have other work, too
 CARDS = 6   # tests of tensors on several devices name the first one, and those with the numbers 1, 3, 4 and 5
@@ -238,7 +239,7 @@ def main() -> int:
       failed |= status != 0
       if found is None: continue
       print(f"suite.py: {found.line()}", flush=True)
-      if options.share == 1 and not rest and status in ENDED: record([found])
+      if options.share == 1 and not rest and status in ENDED and found.passed: record([found])
   return int(failed)
 
 if __name__ == "__main__": sys.exit(main())

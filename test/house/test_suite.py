@@ -61,9 +61,9 @@ def test_chips_of_names(name: str, chip: str) -> None: assert suite.chip_of(name
   ("gfx942x6", "AMD", "gfx942"), ("", "OPENCL:1", "pocl"), ("", "OPENCL", "pocl"), ("", "CPU", ""), ("", "", "")])
 def test_chips_here(emulated: str, device: str, chip: str) -> None: assert suite.chip_here(emulated, device) == chip
 
-def test_a_driver_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch,
+def test_a_driver_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
                                                     capsys: pytest.CaptureFixture[str]) -> None:
-  variables = suite.variables_of("pocl", "folder")
+  variables = suite.variables_of("pocl", str(tmp_path))
   assert variables["DEV"] == "OPENCL" and not variables["EMULATE"] and variables["POCL_DEVICES"].count("pthread") == 6
   assert suite.why_absent("gfx942", sys.executable, {}) == ""
   absent = suite.why_absent("pocl", sys.executable, {**variables, "OPENCL_DEVICES": "no such driver"})
@@ -93,10 +93,11 @@ def test_a_run_that_executes_nothing_fails() -> None:
 def test_whole_runs_that_came_to_their_end_are_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
   """Each when it has ended; what is interrupted is not, nor are shares and selections."""
   monkeypatch.setattr(suite, "RECORD", tmp_path / "record.txt")
-  statuses = {"gfx1100": 1, "sm_80": 0, "sm_90": 2}
+  statuses = {"gfx1100": 1, "sm_80": 0, "sm_90": 2, "gfx942": 1}
   def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, suite.Run]:
     if chip == "sm_80" and not rest and share == 1: assert list(suite.recorded()) == ["gfx1100"]
-    return statuses[chip], suite.Run(chip, "2026-01-02", suite.commit(), 7, statuses[chip], 12, {})
+    return statuses[chip], suite.Run(chip, "2026-01-02", suite.commit(), 0 if chip == "gfx942" else 7, statuses[chip],
+                                     12, {})
   monkeypatch.setattr(suite, "run_on", run_on)
   for arguments, recorded in (("--share 16", []), ("-ksoftmax", []), ("", ["gfx1100", "sm_80"])):
     monkeypatch.setattr(sys, "argv", ["suite.py", *arguments.split(), *statuses])
