@@ -181,7 +181,7 @@ def variables_of(chip: str, folder: str) -> dict[str, str]:
   """Environment variables for a chip: CARDS cards of it. folder: for what its driver compiles."""
   common = dict(os.environ, DEV=CHIPS[chip], HCQDEV_WAIT_TIMEOUT_MS=PATIENCE)
   if CHIPS[chip] != "OPENCL": return dict(common, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1")
-  return dict(common, EMULATE="", OPENCL_DEVICES="portable computing language", POCL_CACHE_DIR=folder,
+  return dict(common, EMULATE="", OPENCL_DEVICES="portable computing language", OPENCL_LANES="1", POCL_CACHE_DIR=folder,
               POCL_DEVICES=" ".join(["pthread"] * CARDS))
 
 OPEN = "from tinyhw.device import Device\nDevice['OPENCL:%d']" % (CARDS - 1)

@@ -292,6 +292,8 @@ CUDA_VISIBLE_DEVICES = ContextVar("CUDA_VISIBLE_DEVICES", "all", "the GPUs that 
                                   "are always all there", empty=True)
 OPENCL_DEVICES = ContextVar("OPENCL_DEVICES", "", "the devices of OPENCL, separated by commas: parts of the names of "
                             "devices or platforms, as doctor --device OPENCL prints them; empty: all")
+OPENCL_LANES = ContextVar("OPENCL_LANES", 0, "1: kernels for processors of OPENCL have lanes of workgroups, as "
+                          "those for GPUs; 0: they have vectors")
 HCQDEV_WAIT_TIMEOUT_MS = ContextVar("HCQDEV_WAIT_TIMEOUT_MS", 30000, "milliseconds that a GPU may take for one "
                                     "submission; then it is given up, and "
                                     "the known reasons are told. Virtual ones (EMULATE) have 20 times as long",

@@ -63,6 +63,19 @@ class Memory:
 
   def __repr__(self) -> str: return f"<Memory {self.size} bytes at {self.address:#x}>"
 
+def map_aligned(size: int) -> Memory:
+  """Map a buffer of its own: from 2 MB on it is aligned to huge pages and asks for them.
+
+  Raises OSError, OverflowError or MemoryError if there is no memory.
+  """
+  align = HUGE_PAGE if size >= HUGE_PAGE else ALIGNMENT
+  mapping = map_private(size + (align if align == HUGE_PAGE else 0))
+  start = -address_of(mapping) % align
+  if align == HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
+    try: mapping.madvise(mmap.MADV_HUGEPAGE, start, size)
+    except OSError: pass  # a kernel built without huge pages
+  return Memory(address_of(mapping, start), size, memoryview(mapping)[start:start + size])
+
 class HostAllocator(LRUAllocator):
   """Host memory for any device whose kernels run on the CPU."""
   def __init__(self, dev: str):
@@ -73,21 +86,12 @@ class HostAllocator(LRUAllocator):
     self.small: dict[int, list[Memory]] = {}         # small buffers that the pool returned, by size
 
   def _alloc(self, size: int) -> Memory | None:
-    try: return self._cut(size) if size <= SMALL_BYTES else self._map(size)
+    try: return self._cut(size) if size <= SMALL_BYTES else map_aligned(size)
     except (OSError, OverflowError, MemoryError): return None
-
-  def _map(self, size: int) -> Memory:
-    align = HUGE_PAGE if size >= HUGE_PAGE else ALIGNMENT
-    mapping = map_private(size + (align if align == HUGE_PAGE else 0))
-    start = -address_of(mapping) % align
-    if align == HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
-      try: mapping.madvise(mmap.MADV_HUGEPAGE, start, size)
-      except OSError: pass  # a kernel built without huge pages
-    return Memory(address_of(mapping, start), size, memoryview(mapping)[start:start + size])
 
   def _cut(self, size: int) -> Memory:
     if self.small.get(size): return self.small[size].pop()
-    if self.slab is None or self.slab_used + size > SLAB_BYTES: self.slab, self.slab_used = self._map(SLAB_BYTES), 0
+    if self.slab is None or self.slab_used + size > SLAB_BYTES: self.slab, self.slab_used = map_aligned(SLAB_BYTES), 0
     start, self.slab_used = self.slab_used, self.slab_used + size
     return self.offset(self.slab, size, start)
 

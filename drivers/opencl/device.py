@@ -50,7 +50,8 @@ class ClDevice(Compiled):
     self.name, self.library, self.about, self.lock = name, library, about, threading.RLock()
     self.lost: str | None = None
     self.returned = Returned(self._undo)
-    self.retired: collections.deque[tuple[str, int]] = collections.deque()   # releases that wait for running work
+    # releases that wait for running work, and what must live as long
+    self.retired: collections.deque[tuple[str, int, Any]] = collections.deque()
     self.flying: collections.deque[ClSubmission] = collections.deque()             # the oldest first
     self.submitted = self.workgroups = 0   # submissions and workgroups that were started
     self.device_list = (ctypes.c_void_p * 1)(about.handle)
@@ -60,7 +61,7 @@ class ClDevice(Compiled):
       library.call("clReleaseContext", self.context)
       raise
     self.timed_queue = 0
-    super().__init__(name, ClAllocator(self, about.memory_bytes, about.most_bytes), arch=about.arch)
+    super().__init__(name, ClAllocator(self, about), arch=about.arch)
 
   # **** calls ****
 
@@ -85,20 +86,24 @@ class ClDevice(Compiled):
       self.returned.take()
       return self.library.make(name, *arguments)
 
-  def release(self, name: str, handle: int) -> None:
-    """Release an object, now or when running work is done. The driver of a lost device may hang, so it is not asked."""
-    with self.lock: self._undo(name, handle)
+  def release(self, name: str, handle: int, held: Any = None) -> None:
+    """Release an object, now or when running work is done. held: lives until then.
 
-  def _undo(self, name: str, handle: int) -> None:
-    if self.lost is not None: return
-    self.retired.append((name, handle))
+    The driver of a lost device may hang, so it is not asked.
+    """
+    with self.lock: self._undo(name, handle, held)
+
+  def _undo(self, name: str, handle: int, held: Any = None) -> None:
+    self.retired.append((name, handle, held))
+    if self.lost is not None: return   # its work may still run, so what it uses stays
     if not self.flying: self._release_retired()
 
   def _release_retired(self) -> None:
     """Make the releases that waited. Nothing runs."""
     while self.retired:
-      name, handle = self.retired.popleft()
+      name, handle, held = self.retired.popleft()
       with contextlib.suppress(ClFailure): self.library.call(name, handle)
+      del held
 
   # **** programs ****
 

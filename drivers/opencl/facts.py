@@ -6,7 +6,7 @@ the platforms. OPENCL_DEVICES chooses by names.
 from __future__ import annotations
 
 from tinyhw.autogen import opencl as cl
-from tinyhw.config import OPENCL_DEVICES
+from tinyhw.config import OPENCL_DEVICES, OPENCL_LANES
 from tinyhw.drivers.opencl.library import ClFailure, ClLibrary
 from tinyhw.errors import DeviceError
 from tinyhw.named_tuple import NamedTuple
@@ -16,7 +16,7 @@ LEAST_LANES = 256   # of a workgroup: what kernels may have
 LEAST_BYTES = 16 << 10  # of shared memory
 
 class ClFacts(NamedTuple):
-  """A device, as its platform describes it. Sizes are in bytes; handle: of the device."""
+  """A device, as its platform describes it. Sizes are in bytes; handle: of the device; floats: of its vectors."""
   handle: int
   platform: str
   name: str
@@ -34,6 +34,7 @@ class ClFacts(NamedTuple):
   extensions: frozenset[str]
   single: int
   double: int
+  floats: int
   available: bool
   little: bool
   compiles: bool
@@ -45,6 +46,7 @@ class ClFacts(NamedTuple):
   def arch(self) -> str:
     """The architecture of its kernels: "opencl" and features, as codegen/render/targets.py reads them."""
     features = ["fp64"] * bool(self.double)
+    if self.kind == "processor" and self.floats > 1 and not OPENCL_LANES: features.append(f"vectors{4 * self.floats}")
     return ":".join(["opencl", *["+".join(features)] * bool(features)])
 
   def missing(self) -> list[str]:
@@ -79,6 +81,7 @@ def facts_of(library: ClLibrary, platform: str, handle: int) -> ClFacts:
     memory_bytes=number(cl.DEVICE_GLOBAL_MEM_SIZE), most_bytes=number(cl.DEVICE_MAX_MEM_ALLOC_SIZE),
     address_bits=number(cl.DEVICE_ADDRESS_BITS), subgroups=number(cl.DEVICE_MAX_NUM_SUB_GROUPS), extensions=extensions,
     single=number(cl.DEVICE_SINGLE_FP_CONFIG), double=number(cl.DEVICE_DOUBLE_FP_CONFIG),
+    floats=number(cl.DEVICE_NATIVE_VECTOR_WIDTH_FLOAT),
     available=bool(number(cl.DEVICE_AVAILABLE)), little=bool(number(cl.DEVICE_ENDIAN_LITTLE)),
     compiles=bool(number(cl.DEVICE_COMPILER_AVAILABLE)))
 

@@ -17,6 +17,13 @@ def test_gpus_come_before_processors() -> None:
   assert [(found.name, found.kind, found.arch) for found in devices] == [
     ("Fast", "GPU", "opencl:fp64"), ("Other", "GPU", "opencl"), ("Slow", "processor", "opencl:fp64")]
 
+def test_processors_have_vectors_unless_lanes_are_wanted() -> None:
+  found = library(facts(kind=cl.DEVICE_TYPE_CPU, DEVICE_NATIVE_VECTOR_WIDTH_FLOAT=8))
+  assert find_device(found, 0).arch == "opencl:fp64+vectors32"
+  with Context(OPENCL_LANES=1): assert find_device(found, 0).arch == "opencl:fp64"
+  found = library(facts(DEVICE_NATIVE_VECTOR_WIDTH_FLOAT=8, DEVICE_DOUBLE_FP_CONFIG=0))   # a GPU
+  assert find_device(found, 0).arch == "opencl"
+
 def test_devices_are_chosen_by_names() -> None:
   found = library(*THREE)
   with Context(OPENCL_DEVICES="slow, FAST"):

@@ -1,10 +1,14 @@
 """An OpenCL device of this machine, for tests that run kernels. Without one they are skipped, with the reason."""
 import pytest
+from generators.program_builder import same_memory
 
+from tinyhw.codegen.render import compile_source
 from tinyhw.device import Device, Launch
 from tinyhw.drivers.opencl.device import ClDevice
 from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
+from tinyhw.uop.evaluate.evaluate import evaluate
+from tinyhw.uop.program import Program
 
 def opened() -> ClDevice:
   """The first OpenCL device."""
@@ -23,3 +27,10 @@ def run(code: Code, memory: dict[int, bytearray], variables: tuple[int, ...] = (
   for slot, data in memory.items():
     device.allocator.copyout(memoryview(data), buffers[slot])
     device.allocator.free(buffers[slot])
+
+def check(program: Program, memory: dict[int, bytearray]) -> None:
+  """Assert that the device computes what the interpreter does."""
+  again = {slot: bytearray(data) for slot, data in memory.items()}
+  evaluate(program, memory)
+  run(compile_source(program, "opencl"), again, (), int(program.grid))
+  same_memory(program, memory, again)

@@ -48,11 +48,11 @@ class Legalizer:
   def _find_widest(self, op: Ops, dtype: DType) -> int:
     scalar, n = dtype.scalar(), dtype.count
     if dtype in self.shares and op in _WHOLE and (op is not Ops.LOAD or self.capabilities.vector_bytes): return n
-    bytes_of_lane, lanes = max(scalar.itemsize, 1), self.capabilities.lanes
+    lanes = self.capabilities.lanes
     for width in range(n, 1, -1):
       if n % width or lanes and width & width - 1: continue   # lanes that are threads load powers of two
       if op in (_MEMORY if lanes else _STRUCTURE) or op in _ANY_WIDTH:
-        if width * bytes_of_lane <= self.capabilities.vector_bytes: return width
+        if self.capabilities.fits(scalar.vec(width)): return width
       elif self.capabilities.supports(op, scalar.vec(width)): return width
     return 1
 

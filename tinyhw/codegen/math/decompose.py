@@ -56,8 +56,9 @@ class Decomposer:
   def _has(self, op: Ops, dtype: DType) -> bool:
     # lanes that are threads compute scalars: legalize.py takes vectors apart
     if self.capabilities.lanes: dtype = dtype.scalar()
-    if dtype.count > 1 and dtype.itemsize > self.capabilities.vector_bytes:
-      dtype = dtype.scalar().vec(max(self.capabilities.vector_bytes // dtype.scalar().itemsize, 1))
+    if dtype.count > 1 and not self.capabilities.fits(dtype):
+      most = self.capabilities.vector_bytes // dtype.scalar().itemsize
+      dtype = dtype.scalar().vec(max(min(most, self.capabilities.vector_lanes or most), 1))
     return self.capabilities.supports(op, dtype)
 
   def narrow(self, dtype: DType) -> bool: return dtype.scalar() in SMALL_FLOATS and not self.has(Ops.ADD, dtype)

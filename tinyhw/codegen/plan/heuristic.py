@@ -59,7 +59,8 @@ def lanes_of(nest: Nest, capabilities: Capabilities) -> int:
   values = [u.dtype for u in nest.store.toposort() if u.op in GroupOp.Elementwise or u.op in (Ops.LOAD, Ops.REDUCE)]
   sizes = [dtype.itemsize for dtype in values if dtype.itemsize <= 8 and not dtype.name.startswith("weak")]
   widest = max(sizes + [access.node.src[0].dtype.itemsize for access in nest.accesses])
-  return capabilities.vector_bytes // widest
+  lanes = capabilities.vector_bytes // widest
+  return min(lanes, capabilities.vector_lanes) if capabilities.vector_lanes else lanes
 
 def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tuple[Opt, ...]:
   """Return the opts for the loops of one store. in_place: as for nest_of."""

@@ -9,6 +9,7 @@ square root of float32.
 """
 from __future__ import annotations
 
+from tinyhw.codegen.render import opencl_vectors
 from tinyhw.codegen.render.c_like import CLike
 from tinyhw.codegen.render.dialect import Dialect, VectorSyntax
 from tinyhw.codegen.render.prelude import IntegerWords, to_integer
@@ -43,6 +44,12 @@ def type_name(source: SourceText, dtype: DType) -> str:
   if dtype.scalar() is dtypes.float64: source.needed["fp64"] = DOUBLES
   return element if dtype.count == 1 else f"{element}{dtype.count}"
 
+def compute(source: SourceText, u: UOp) -> None:
+  """Define an elementwise operation: on whole vectors where there is a form for it."""
+  text = opencl_vectors.whole(WORDS, source, u) if u.dtype.count > 1 else None
+  if text is None: WORDS.compute(source, u)
+  else: source.define(u, [text])
+
 def head(source: SourceText) -> list[str]:
   """Return the lines before the body: pragmas, helpers, the function's own line, shared memory."""
   program, params = source.program, len(source.program.params)
@@ -68,7 +75,7 @@ VECTORS = VectorSyntax(
   choice="{gate} ? {value} : {other}")
 
 OPENCL = Dialect(
-  name="OpenCL C", head=head, type=type_name, literal=WORDS.literal, compute=WORDS.compute, vectors=VECTORS,
+  name="OpenCL C", head=head, type=type_name, literal=WORDS.literal, compute=compute, vectors=VECTORS,
   declaration="{type} {name} = {value};", assignment="{place} = {value};",
   choice="{gate} ? {value} : {other}", guard="if ({gate}) {statement}", condition="if ({gate}) {{",
   loop="for ({type} {name} = 0; {name} < {end}; {name}++) {{",

@@ -28,11 +28,20 @@ IN_OPENCL = (pairs(GroupOp.Elementwise - GroupOp.Transcendental - {Ops.DOT4, Ops
              | pairs(frozenset({Ops.BITCAST, Ops.WHERE}), dtypes.narrow_floats))
 DOUBLES = pairs(GroupOp.Elementwise - GroupOp.Transcendental - {Ops.DOT4, Ops.MAX}, (dtypes.float64,))
 LANES = 32
+VECTORS = "vectors"     # a feature of OpenCL's arch: with the bytes of a vector ("vectors64"), for processors
 
 def opencl(features: frozenset[str]) -> Capabilities:
-  """Return the capabilities of OpenCL C. features: "fp64"."""
-  return Capabilities(vector_bytes=16, vector_registers=64,
-                      operations=IN_OPENCL | DOUBLES if "fp64" in features else IN_OPENCL, threads=64, lanes=LANES,
+  """Return the capabilities of OpenCL C: with lanes of workgroups, or with vectors.
+
+  features: "fp64"; "vectors" with a number of bytes, for processors.
+  """
+  operations = IN_OPENCL | DOUBLES if "fp64" in features else IN_OPENCL
+  bytes_each = [int(word.removeprefix(VECTORS)) for word in features if word.startswith(VECTORS)]
+  if bytes_each:
+    return Capabilities(vector_bytes=bytes_each[0], vector_lanes=16, vector_registers=16, operations=operations,
+                        vector_operations=operations, threads=2, local_bytes=32 * 1024, wide_casts=True,
+                        cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), shuffled_bytes=(4, 8))
+  return Capabilities(vector_bytes=16, vector_registers=64, operations=operations, threads=64, lanes=LANES,
                       local_bytes=32 * 1024, cache_bytes=(32 * 1024, 512 * 1024, 16 << 20))
 
 @once

@@ -27,6 +27,7 @@ class Capabilities:
 
   - vector_bytes: the widest vector register. If lanes are threads (a GPU), the widest group of registers that is one
     value of a lane.
+  - vector_lanes: the most lanes of a vector type, where a language limits them (OpenCL C: 16). 0: no limit.
   - vector_registers: registers that hold a vector or, on a GPU, registers of a lane. Register tiles are planned with
     it.
   - operations: (op, scalar dtype) pairs that one instruction, or a short sequence of the selector, computes.
@@ -97,6 +98,7 @@ class Capabilities:
   cache_cost: float = 1
   bulk_copies: bool = False
   exchanges: bool = False
+  vector_lanes: int = 0
 
   def allowing(self, names: Collection[str]) -> Capabilities:
     """Return the capabilities with the shapes that these variables allow.
@@ -111,11 +113,15 @@ class Capabilities:
                    matrix=tuple(sorted((*allowed, *self.matrix),
                                        key=lambda matrix: (matrix.shared_operands, matrix.operand.itemsize))))
 
+  def fits(self, dtype: DType) -> bool:
+    """Whether a vector of this type is one value of the target."""
+    return dtype.itemsize <= self.vector_bytes and (not self.vector_lanes or dtype.count <= self.vector_lanes)
+
   def supports(self, op: Ops, dtype: DType) -> bool:
     """Whether the selector supports op with a result of this dtype, including its number of lanes. For comparisons it
     is the dtype of the operands."""
     if dtype.count == 1: return (op, dtype) in self.operations
-    return dtype.itemsize <= self.vector_bytes and (op, dtype.scalar()) in self.vector_operations
+    return self.fits(dtype) and (op, dtype.scalar()) in self.vector_operations
 
 Hook = Callable[[Function, "Target"], Function]
 
