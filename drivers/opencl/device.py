@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import ctypes
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu.launch import Work, work_of
 from tinyhw.drivers.opencl.facts import ClFacts
-from tinyhw.drivers.opencl.launch import ClKernel, ClProgram, ClRecording, program_of
+from tinyhw.drivers.opencl.launch import ClBuilt, ClKernel, ClProgram, ClRecording, program_of
 from tinyhw.drivers.opencl.library import ClFailure, ClLibrary, failure, status_name
 from tinyhw.drivers.opencl.memory import ClAllocator, ClMemory
 from tinyhw.errors import CompileError, DeviceError, DriverError
@@ -31,9 +32,12 @@ BATCH = 256              # launches of a submission, which has one event
 MOST_FLYING = 1024       # launches that are under way
 SPIN_SECONDS = 0.0005    # a wait polls this long before it sleeps
 SHARE, LONGEST_SLEEP = 8, 0.005   # it sleeps for a share of its duration so far, at most this many seconds
+MOST_TOGETHER = 16       # kernels of one source
 SHOWN_LINES = 20         # of the compiler's messages
 SHOWN = 8                # kernels in a report
 GPU_GROUPS = 16          # workgroups that a compute unit of a GPU should have, to hide the latency of memory
+
+give_way = getattr(os, "sched_yield", lambda: time.sleep(0))
 
 class ClSubmission(NamedTuple):
   """A submission under way. event: of its last launch. launches: their count."""
@@ -107,9 +111,12 @@ class ClDevice(Compiled):
 
   # **** programs ****
 
-  def build(self, code: Code) -> int:
-    """Compile a source. Return the handle of the program. Raises CompileError with the compiler's messages."""
-    text = ctypes.c_char_p(code.text)
+  def build(self, source: bytes, name: str) -> int:
+    """Compile a source. Return the handle of the program. Raises CompileError with the compiler's messages.
+
+    name: of its first kernel.
+    """
+    text = ctypes.c_char_p(source)
     with self.lock:
       handle = self.make("clCreateProgramWithSource", 1, ctypes.byref(text), None)
       try: self.library.call("clBuildProgram", handle, 1, self.device_list, OPTIONS, None, None)
@@ -117,7 +124,7 @@ class ClDevice(Compiled):
         log = self.library.text("clGetProgramBuildInfo", handle, self.about.handle, cl.PROGRAM_BUILD_LOG)
         self.release("clReleaseProgram", handle)
         lines = "\n".join(log.splitlines()[:SHOWN_LINES])
-        raise CompileError(f"{self.name} ({self.about.title}) failed on kernel {code.name}: {failed.message}\n{lines}"
+        raise CompileError(f"{self.name} ({self.about.title}) failed on kernel {name}: {failed.message}\n{lines}"
                            ) from failed
     return handle
 
@@ -126,7 +133,19 @@ class ClDevice(Compiled):
     with self.lock:
       return self.library.number("clGetKernelWorkGroupInfo", kernel, self.about.handle, cl.KERNEL_WORK_GROUP_SIZE)
 
-  def load(self, code: Code) -> ClProgram: return ClProgram(self, code)
+  def load(self, code: Code) -> ClProgram: return ClProgram(self, code, ClBuilt(self, [code]))
+
+  def load_all(self, codes: Sequence[Code]) -> list[ClProgram]:
+    """Load several kernels with few runs of the compiler. If it refuses a source, its kernels are loaded one by one."""
+    found: list[ClProgram] = []
+    for start in range(0, len(codes), MOST_TOGETHER):
+      part = codes[start:start + MOST_TOGETHER]
+      try: built = ClBuilt(self, part)
+      except CompileError:
+        found += map(self.load, part)
+        continue
+      found += [ClProgram(self, code, built, k) for k, code in enumerate(part)]
+    return found
 
   # **** work ****
 
@@ -153,16 +172,16 @@ class ClDevice(Compiled):
     start, event, started = self.library.functions["clEnqueueNDRangeKernel"], ctypes.c_void_p(), 0
     last = max((k for k, kernel in enumerate(kernels) if (launches[k].grid if launches else kernel.grid)), default=-1)
     try:
-      for k, kernel in enumerate(kernels):
-        if launches: kernel.prepare(launches[k])
-        if not kernel.grid: continue
-        status = start(self.queue, kernel.handle, 1, None, *kernel.sizes, 0, None,
-                       ctypes.byref(event) if k == last else None)
+      for kernel in kernels:
+        if launches: kernel.prepare(launches[started])
+        status = 0
+        if started == last: status = start(*kernel.start[:-1], ctypes.byref(event))
+        elif kernel.grid: status = start(*kernel.start)
         if status: raise self._failed(f"starting kernel {kernel.name}", status)
         started += 1
         self.workgroups += kernel.grid
     finally:   # an interrupt, or a mistake in a later launch, leaves some of them started
-      if started and self.lost is None: self._follow(event, started, work)
+      if started and last >= 0 and self.lost is None: self._follow(event, started, work)
 
   def _follow(self, event: ctypes.c_void_p, started: int, work: Sequence[Work]) -> None:
     """Note a submission that was started. event: of its last launch; without one, a new one is put after it."""
@@ -188,8 +207,7 @@ class ClDevice(Compiled):
           times.append((now, now))
           continue
         event = ctypes.c_void_p()
-        self.call("clEnqueueNDRangeKernel", self.timed_queue, kernel.handle, 1, None, *kernel.sizes, 0, None,
-                  ctypes.byref(event))
+        self.call("clEnqueueNDRangeKernel", self.timed_queue, *kernel.start[1:-1], ctypes.byref(event))
         self.call("clFlush", self.timed_queue)
         self.flying.append(ClSubmission(self.submitted, event.value or 0, 1, [(kernel.name, None)]))
         self._wait(self.flying[0])
@@ -249,6 +267,7 @@ class ClDevice(Compiled):
         raise DriverError(f"{self.name} ({self.about.title}) {reason}; it was at {shown(first.work)}; a larger "
                           f"{HCQDEV_WAIT_TIMEOUT_MS.key} allows more time")
       if waited > SPIN_SECONDS: time.sleep(min(waited / SHARE, LONGEST_SLEEP))
+      else: give_way()   # a device that is a processor needs this core
 
   def _failed(self, what: str, status: int) -> ClFailure:
     """Lose the device, and return the error of a command that failed."""

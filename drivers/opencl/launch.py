@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import Launch
 from tinyhw.drivers.gpu.launch import work_of
+from tinyhw.drivers.opencl.library import failure
 from tinyhw.drivers.opencl.memory import ClMemory
 from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
@@ -21,14 +22,37 @@ MOST_GROUPS = (1 << 31) - 1
 _pointer, _long = ctypes.c_void_p, ctypes.c_int64
 LOW, HIGH = -1 << 63, (1 << 63) - 1
 
+class ClBuilt:
+  """Compiled source with a function for each of `codes`. Released when it is garbage. Raises CompileError."""
+  def __init__(self, device: ClDevice, codes: Sequence[Code]):
+    self.device, self.handle = device, 0
+    for code in codes:
+      if code.arch.partition(":")[0] != "opencl":
+        raise DeviceError(f"kernel {code.name} is for {code.arch}, device {device.name} takes OpenCL C; compile it for "
+                          f"{device.arch}")
+    self.functions = function_names(codes)
+    self.handle = device.build(joined(codes), codes[0].name)
+
+  def __del__(self) -> None:
+    if getattr(self, "handle", 0): self.device.returned.put(self.device.lock, "clReleaseProgram", self.handle)
+
+def function_names(codes: Sequence[Code]) -> list[str]:
+  """Return the names of the functions in the common source. Kernels of one schedule may have the same name."""
+  if len(codes) == 1: return [PREFIX + codes[0].name]
+  return [f"{PREFIX}{code.name}_{k}" for k, code in enumerate(codes)]
+
+def joined(codes: Sequence[Code]) -> bytes:
+  """Return one source for several kernels: compilers read the declarations of all builtin functions for each source."""
+  if len(codes) == 1: return codes[0].text
+  def piece(code: Code, name: str) -> bytes:
+    own = (PREFIX + code.name).encode()
+    return b"#define %b %b\n%b\n#undef %b\n" % (own, name.encode(), code.text, own)
+  return b"".join(map(piece, codes, function_names(codes)))
+
 class ClProgram:
-  """A compiled kernel, and the kernel object of its plain launches. Released when it is garbage."""
-  def __init__(self, device: ClDevice, code: Code):
-    if code.arch.partition(":")[0] != "opencl":
-      raise DeviceError(f"kernel {code.name} is for {code.arch}, device {device.name} takes OpenCL C; compile it for "
-                        f"{device.arch}")
-    self.device, self.name, self.code, self.handle = device, code.name, code, 0
-    self.handle = device.build(code)
+  """A compiled kernel, function number k of a source, and the kernel object of its plain launches."""
+  def __init__(self, device: ClDevice, code: Code, built: ClBuilt, k: int = 0):
+    self.device, self.name, self.code, self.built, self.function = device, code.name, code, built, built.functions[k]
     self.own = self.kernel()
     most = device.workgroup_limit(self.own.handle)
     if code.lanes > most:
@@ -37,22 +61,28 @@ class ClProgram:
 
   def kernel(self) -> ClKernel:
     """Return a kernel object with arguments of its own. OpenCL keeps the program as long as the object lives."""
-    return ClKernel(self.device, self.code, self.handle)
-
-  def __del__(self) -> None:
-    if getattr(self, "handle", 0): self.device.returned.put(self.device.lock, "clReleaseProgram", self.handle)
+    return ClKernel(self.device, self.code, self.built.handle, self.function)
 
   def __repr__(self) -> str: return f"<ClProgram {self.name} on {self.device.name}>"
 
 class ClKernel:
-  """A kernel object with its arguments. values: those that are set, as (memory, offset) or an integer."""
-  def __init__(self, device: ClDevice, code: Code, program: int):
+  """A kernel object with its arguments. values: those that are set, as (memory, offset) or an integer.
+
+  slots: the memory from which OpenCL takes each of its arguments, and a reference to it. start: the arguments of the
+  call that starts it, whose last is the place of an event. Both are made once: a launch takes two microseconds, and
+  each new object of ctypes a tenth.
+  """
+  def __init__(self, device: ClDevice, code: Code, program: int, function: str):
     self.device, self.name, self.handle = device, code.name, 0
-    self.handle = device.make_in("clCreateKernel", program, (PREFIX + code.name).encode())
+    self.handle = device.make_in("clCreateKernel", program, function.encode())
     self.buffers = code.arguments.count("buffer")
     self.values: list[object] = [None] * len(code.arguments)
+    kinds = [*(_pointer, _long) * self.buffers, *[_long] * (len(self.values) - self.buffers)]
+    self.slots = [(memory, ctypes.byref(memory)) for memory in (kind() for kind in kinds)]
+    self.setter = device.library.functions["clSetKernelArg"]
     self.groups, self.lanes, self.grid = ctypes.c_size_t(), ctypes.c_size_t(code.lanes), 0
-    self.sizes = ctypes.byref(self.groups), ctypes.byref(self.lanes)
+    self.start = (device.queue, self.handle, 1, None, ctypes.byref(self.groups), ctypes.byref(self.lanes), 0, None,
+                  None)
 
   def set(self, position: int, value: Any) -> None:
     """Set an argument: memory of the device, or a 64-bit integer. Raises DeviceError for anything else."""
@@ -62,18 +92,22 @@ class ClKernel:
                           f"{self.device.name}")
       found: object = (value.handle, value.offset)
       if self.values[position] == found: return
-      self._set(2 * position, _pointer(value.handle))
-      self._set(2 * position + 1, _long(value.offset))
+      self.values[position] = None   # if one of the two calls fails
+      self._set(2 * position, value.handle)
+      self._set(2 * position + 1, value.offset)
     else:
       if not isinstance(value, int) or not LOW <= value <= HIGH:
         raise DeviceError(f"kernel {self.name}, variable {position - self.buffers}: {value!r} is no 64-bit integer")
       found = value
       if self.values[position] == found: return
-      self._set(self.buffers + position, _long(value))
+      self._set(self.buffers + position, value)
     self.values[position] = found
 
-  def _set(self, index: int, value: Any) -> None:
-    self.device.call("clSetKernelArg", self.handle, index, 8, ctypes.byref(value))
+  def _set(self, index: int, value: int) -> None:
+    memory, reference = self.slots[index]
+    memory.value = value
+    status = self.setter(self.handle, index, 8, reference)
+    if status: raise failure(f"argument {index} of kernel {self.name}", status)
 
   def prepare(self, launch: Launch) -> None:
     """Set all arguments of a launch, and its grid. Raises DeviceError, which tells the mistake in it."""

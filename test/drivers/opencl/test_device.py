@@ -4,15 +4,19 @@ import os
 import threading
 
 import pytest
+from generators.program_builder import convert, memory_for, same_memory
 from opencl import pocl
 from opencl.fake_opencl import facts
 
 from tinyhw import Tensor, TinyJit
+from tinyhw.codegen.render import compile_source
 from tinyhw.config import Context
 from tinyhw.device import Launch
 from tinyhw.drivers.opencl.device import MOST_FLYING
+from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError, DeviceError, DriverError
 from tinyhw.machine.ir.code import Code
+from tinyhw.uop.evaluate.evaluate import evaluate
 from test.drivers.opencl.conftest import Opener, code
 
 def test_facts_and_close(fake: Opener) -> None:
@@ -133,6 +137,23 @@ def test_times_of_a_device_are_in_order() -> None:
   device.allocator.copyout(memoryview(out), a)
   assert set(memoryview(out).cast("i")) == {2}
   device.allocator.free(a)
+
+def test_kernels_of_a_schedule_are_compiled_together() -> None:
+  """Three kernels with one name, and functions that two of them need."""
+  device = pocl.opened()
+  programs = [convert(dtypes.float32, dtypes.uint64, 8), convert(dtypes.float32, dtypes.int64, 8),
+              convert(dtypes.float64, dtypes.float32, 8)]
+  loaded = device.load_all([compile_source(program, "opencl:fp64") for program in programs])
+  assert len({program.built for program in loaded}) == 1 and {program.name for program in loaded} == {"convert"}
+  for program, kernel in zip(loaded, programs):
+    memory = memory_for(kernel)
+    buffers = [device.allocator.alloc(len(memory[slot])) for slot in (0, 1)]
+    device.allocator.copyin(buffers[1], memoryview(memory[1]))
+    device.submit([Launch(program, buffers, (), 8)])
+    again = {0: bytearray(len(memory[0])), 1: memory[1]}
+    device.allocator.copyout(memoryview(again[0]), buffers[0])
+    evaluate(kernel, memory)
+    same_memory(kernel, memory, again)
 
 def test_the_compiler_says_which_line_is_wrong() -> None:
   device = pocl.opened()

@@ -40,6 +40,16 @@ def test_recordings_keep_their_arguments(fake: Opener) -> None:
     recording.patch(0, 2, 1)
   with pytest.raises(DeviceError, match="a grid of -1 workgroups"): recording.patch_grid(0, -1)
 
+def test_a_source_that_is_refused_as_a_whole_is_compiled_kernel_by_kernel(fake: Opener) -> None:
+  library, device = fake()
+  assert len(device.load_all([code(str(k)) for k in range(40)])) == 40 and library.calls["clBuildProgram"] == 3
+  library.errors = "line 1: error"
+  with pytest.raises(CompileError, match="failed on kernel first"): device.load_all([code("first"), code("second")])
+  assert library.calls["clBuildProgram"] == 5
+  del device
+  gc.collect()
+  assert "program" not in library.objects.values()
+
 def test_programs_and_kernels_are_released(fake: Opener) -> None:
   library, device = fake()
   a, program = device.allocator.alloc(64), device.load(code())

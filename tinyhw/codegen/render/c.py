@@ -61,9 +61,7 @@ VECTORS = VectorSyntax(
 
 def head(source: SourceText) -> list[str]:
   """Return the lines before the body: types, helpers and the function's own line."""
-  helpers = [f"#ifndef HAS_{name}\n#define HAS_{name}\n{HELPERS[name]}\n#endif"
-             for name in WORDS.needed_helpers(source)]
-  return ["#include <stdint.h>", *source.needed.values(), *helpers,
+  return ["#include <stdint.h>", *source.needed.values(), *WORDS.needed_helpers(source),
           f"void {source.program.name}(const uint64_t *arguments, int64_t first, int64_t last, uint8_t *scratch) {{"]
 
 C = Dialect(

@@ -79,12 +79,14 @@ class CLike(NamedTuple):
     return name
 
   def needed_helpers(self, source: SourceText) -> list[str]:
-    """Return the names of the functions that a source needs, earlier ones first."""
+    """Return the functions that a source needs, earlier ones first. Joined sources define each of them once."""
     needed = set(source.helpers)
     while True:
       more = {name for name in self.helpers for user in needed if f"{name}(" in self.helpers[user]} | needed
-      if more == needed: return [name for name in self.helpers if name in needed]
+      if more == needed: break
       needed = more
+    return [f"#ifndef HAS_{name}\n#define HAS_{name}\n{text}\n#endif" for name, text in self.helpers.items()
+            if name in needed]
 
   # ***** operations *****
 

@@ -5,7 +5,7 @@ and the offset of the first byte, since a buffer may begin anywhere in memory. S
 DEFINE_LOCAL has its offset: OpenCL C allows such arrays only at the top of a function.
 
 Compile without contraction of products and sums (the pragma is in the source), and with correctly rounded division and
-square root of float32.
+square root of float32. The sources of several Programs may be joined, if their functions have different names there.
 """
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def head(source: SourceText) -> list[str]:
   program, params = source.program, len(source.program.params)
   arguments = [part for k in range(params) for part in (f"__global uchar *memory{k}", f"long offset{k}")]
   arguments += [f"long number{params + k}" for k in range(len(program.variables))]
-  lines = [CONTRACTION, *source.needed.values(), *(WORDS.helpers[name] for name in WORDS.needed_helpers(source)),
+  lines = [CONTRACTION, *source.needed.values(), *WORDS.needed_helpers(source),
            f"__kernel __attribute__((reqd_work_group_size({program.lanes}, 1, 1)))",
            f"void {PREFIX}{program.name}({', '.join(arguments)}) {{"]
   if program.local_bytes:
