@@ -11,5 +11,5 @@ def test_compile_source() -> None:
   assert code.text.decode() == render(add(), "c")
 
 def test_unknown_language() -> None:
-  with pytest.raises(CompileError, match="no renderer for fortran; there are c, opencl, python, pseudo"):
+  with pytest.raises(CompileError, match="no renderer for fortran; there are c, metal, opencl, python, pseudo"):
     render(pad(), "fortran")

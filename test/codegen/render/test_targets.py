@@ -10,7 +10,7 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.verify.verify import verify
 
-ARCHS = ("c", "opencl", "opencl:fp64", "python")
+ARCHS = ("c", "metal", "opencl", "opencl:fp64", "opencl:fp64+vectors64", "python")
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_code(arch: str) -> None:

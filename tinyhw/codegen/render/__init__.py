@@ -1,17 +1,18 @@
-"""Programs as source text: C for CLANG, OpenCL C for OPENCL, Python for PYTHON, and pseudo-code for people."""
+"""Programs as source text: C for CLANG, OpenCL C for OPENCL, Metal's language, Python for PYTHON, and pseudo-code for
+people."""
 from __future__ import annotations
 from collections.abc import Callable
 
-from tinyhw.codegen.render import c, opencl, pseudo, python
+from tinyhw.codegen.render import c, metal, opencl, pseudo, python
 from tinyhw.errors import CompileError
 from tinyhw.machine.ir.code import Code
 from tinyhw.uop.program import Program
 
 RENDERERS: dict[str, Callable[[Program], str]] = {
-  "c": c.render, "opencl": opencl.render, "python": python.render, "pseudo": pseudo.render}
+  "c": c.render, "metal": metal.render, "opencl": opencl.render, "python": python.render, "pseudo": pseudo.render}
 
 def render(program: Program, language: str) -> str:
-  """Return program as source text in "c", "opencl", "python" or "pseudo"."""
+  """Return program as source text in a language of RENDERERS."""
   if language not in RENDERERS: raise CompileError(f"no renderer for {language}; there are {', '.join(RENDERERS)}")
   return RENDERERS[language](program)
 

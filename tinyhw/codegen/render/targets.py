@@ -7,6 +7,7 @@ library decides a result.
 from __future__ import annotations
 
 from tinyhw.codegen.render import compile_source
+from tinyhw.codegen.render.metal import MATRICES
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.target import Capabilities
@@ -44,13 +45,19 @@ def opencl(features: frozenset[str]) -> Capabilities:
   return Capabilities(vector_bytes=16, vector_registers=64, operations=operations, threads=64, lanes=LANES,
                       local_bytes=32 * 1024, cache_bytes=(32 * 1024, 512 * 1024, 16 << 20))
 
+METAL = Capabilities(
+  vector_bytes=16, vector_lanes=4, vector_registers=64, aligned=True, threads=64, lanes=LANES, exchanges=True,
+  operations=IN_OPENCL | pairs(frozenset({Ops.CAST}), (dtypes.float16,)), local_bytes=32 * 1024,
+  cache_bytes=(8 * 1024, 768 * 1024, 8 << 20), matrix=MATRICES)
+
 @once
 def capabilities(arch: str) -> Capabilities:
-  """Return the capabilities of "python", "c", or "opencl" with its features ("opencl:fp64").
+  """Return the capabilities of "python", "c", "metal", or "opencl" with its features ("opencl:fp64").
 
   threads and the sizes of memory are assumed, unless a device finds them out: see engine/run/compile.py.
   """
   language, _, features = arch.partition(":")
+  if language == "metal": return METAL
   if language == "opencl": return opencl(frozenset(features.split("+")))
   if language == "python": return Capabilities(vector_bytes=0, vector_registers=16, operations=EVERYTHING)
   return Capabilities(vector_bytes=32, vector_registers=16, operations=IN_C, vector_operations=IN_C, threads=2,

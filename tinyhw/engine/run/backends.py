@@ -8,6 +8,7 @@ from tinyhw.isa import TARGETS
 
 BACKENDS = ChainMap(TARGETS, {  # a view of TARGETS, so that later registrations are found
   "c": "tinyhw.codegen.render.targets",
+  "metal": "tinyhw.codegen.render.targets",
   "opencl": "tinyhw.codegen.render.targets",
   "python": "tinyhw.codegen.render.targets",
 })
