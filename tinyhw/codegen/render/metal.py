@@ -1,4 +1,4 @@
-"""The Metal Shading Language (2.3 and newer), with lanes, exchanges and matrices of SIMD-groups. No driver takes it yet.
+"""The Metal Shading Language (2.3 and newer), with lanes, exchanges and matrices of SIMD-groups. It has no driver yet.
 
 A work item of the grid is a threadgroup. Buffers are arguments with the address of their first element, variables are
 references to constants. Shared memory is one argument, whose length the launch gives; each DEFINE_LOCAL has its offset.
