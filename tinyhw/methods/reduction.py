@@ -333,21 +333,19 @@ class Reduction(Movement):
     blocks."""
     axis = self._axis(axis)
     if not self.ndim: return self._own()
-    x = self.transpose(axis, -1)
-    n = x.shape[-1]
-    if limits(n)[1] <= 2 * _BLOCK: return self._new(_triangle(x.uop, op, identity)).transpose(axis, -1)
-    blocks = graph.simple(ceildiv(n, _BLOCK))
+    n = self.shape[axis]
+    if limits(n)[1] <= 2 * _BLOCK: return self._new(_triangle(self.uop, op, identity, axis))
+    blocks, x = graph.simple(ceildiv(n, _BLOCK)), self._self()
     # The padding is stored. Otherwise each term of a block would test whether it is padding.
     if not graph.equal(n, blocks * _BLOCK):
-      x = x.pad([None] * (x.ndim - 1) + [(0, graph.simple(blocks * _BLOCK - n))], value=identity)
-      x = x.transpose(axis, -1).contiguous().transpose(axis, -1)
-    x = x.reshape(*x.shape[:-1], blocks, _BLOCK)
-    inside = self._new(_triangle(x.uop, op, identity)).contiguous()
-    totals = self._new(graph.shrink_axis(inside.uop, x.ndim - 1, _BLOCK - 1, _BLOCK)).squeeze(-1)
-    before = totals._running(-1, op, identity)
-    shifted = before.pad([None] * (before.ndim - 1) + [(1, -1)], value=identity).contiguous().unsqueeze(-1)
-    done = self._new(graph.binary(op, inside.uop, graph.expand(shifted.uop, inside.shape)))
-    return done.flatten(-2).shrink([None] * (self.ndim - 1) + [(0, n)]).transpose(axis, -1)
+      x = x.pad(_along(x, axis, (0, graph.simple(blocks * _BLOCK - n))), value=identity).contiguous()
+    x = x.reshape(*x.shape[:axis], blocks, _BLOCK, *x.shape[axis + 1:])
+    # Elements are read twice, so that only the blocks' totals are stored in between.
+    before = self._new(graph.fold(x.uop, op, (axis + 1,)))._running(axis, op, identity).contiguous()
+    shifted = before.pad(_along(before, axis, (1, -1)), value=identity).contiguous().unsqueeze(axis + 1)
+    inside = _triangle(x.uop, op, identity, axis + 1)
+    done = self._new(graph.binary(op, inside, graph.expand(shifted.uop, inside.shape)))
+    return done.flatten(axis, axis + 1).shrink(_along(self, axis, (0, n)))
 
   def cumsum(self, axis: int = 0) -> Tensor:
     """Return the sums of each element and all before it along an axis.
@@ -439,20 +437,23 @@ class Reduction(Movement):
     x = x.transpose(axis, -1)
     n = x.shape[-1]
     wide = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
-    below = self._new(_lower(wide.uop))
+    below = self._new(_lower(wide.uop, wide.ndim - 2))
     return below.where(wide, -math.inf).logsumexp(-1).transpose(axis, -1)
 
-def _lower(u: UOp) -> UOp:
-  """Return True where the index along the last axis is at most the index along the axis before it."""
-  last = len(u.shape) - 1
-  late = graph.compare(Ops.CMPLT, graph.positions(u, last - 1), graph.positions(u, last))
+def _along(x: Tensor, axis: int, pair: tuple[sint, sint]) -> list[tuple[sint, sint] | None]:
+  """Return the argument of pad or shrink for one axis."""
+  return [pair if k == axis else None for k in range(x.ndim)]
+
+def _lower(u: UOp, axis: int) -> UOp:
+  """Return True where the index along an axis is at least the index along the next axis."""
+  late = graph.compare(Ops.CMPLT, graph.positions(u, axis), graph.positions(u, axis + 1))
   return graph.binary(Ops.XOR, late, graph.like(late, True))
 
-def _triangle(u: UOp, op: Ops, identity: float | int | bool) -> UOp:
-  """Reduce cumulatively along the last axis by a masked reduction."""
-  *lead, n = u.shape
-  wide = graph.expand(graph.reshape(u, (*lead, 1, n)), (*lead, n, n))
-  return graph.fold(graph.where(_lower(wide), wide, graph.like(wide, identity)), op, (len(lead) + 1,))
+def _triangle(u: UOp, op: Ops, identity: float | int | bool, axis: int) -> UOp:
+  """Reduce cumulatively along an axis by a masked reduction."""
+  before, n, after = u.shape[:axis], u.shape[axis], u.shape[axis + 1:]
+  wide = graph.expand(graph.reshape(u, (*before, 1, n, *after)), (*before, n, n, *after))
+  return graph.fold(graph.where(_lower(wide, axis), wide, graph.like(wide, identity)), op, (axis + 1,))
 
 def _named(u: UOp, place: UOp) -> UOp:
   """Sum, for each index of the last axis, the elements whose place is that index. Each sum runs over all elements."""

@@ -4,7 +4,7 @@ import pytest
 from test.codegen.kernels import AVX2, axis, check, convolution, matmul
 from tinyhw.codegen.kernel.grid import flatten_grid
 from tinyhw.codegen.lower.expand import deal, unroll, vectors_as_copies
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -58,6 +58,28 @@ def test_gates_that_a_copy_decides_vanish() -> None:
   kernel = unroll(flatten_grid(UOp.sink(out.index(u).store(a.index(u).load(u < 3), u, gate=(u < 4) & (u > 0)))))
   assert (len(kernel.src) == 3 and all(len(n.src) == 1 for n in nodes(kernel, Ops.LOAD))
           and all(len(s.src) == 2 for s in kernel.src))
+
+def running(n: int, kind: str = "UPCAST", op: Ops = Ops.ADD, dtype: DType = F32) -> UOp:
+  """Return out[j] = op of a[k] for k <= j, with positions in int32 as an arange has them."""
+  out, a, j, k = UOp.param(0, dtype, n), UOp.param(1, dtype, n), axis(n, 0, kind), axis(n, 1, "UNROLL")
+  inside = k.cast(dtypes.int32) < j.cast(dtypes.int32) + 1
+  hidden = UOp.const(dtype, {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: dtype.min}[op])
+  return UOp.sink(out.index(j).store(UOp(Ops.WHERE, dtype, (inside, a.index(k).load(), hidden)).reduce(op, k), j))
+
+@pytest.mark.parametrize("op", (Ops.ADD, Ops.MUL, Ops.MAX))
+@pytest.mark.parametrize("dtype", (F32, dtypes.int32), ids=str)
+def test_results_of_a_running_sum_share_its_beginning(op: Ops, dtype: DType) -> None:
+  """A mask of positions is known in each copy, and its hidden terms vanish: an operation for each result is left."""
+  kernel = unroll(flatten_grid(running(16, op=op, dtype=dtype)))
+  assert not nodes(kernel, Ops.WHERE) and not nodes(kernel, Ops.CMPLT) and len(nodes(kernel, Ops.LOAD)) == 16
+  assert 15 <= len(nodes(kernel, op)) - len([u for u in nodes(kernel, op) if u.dtype is dtypes.weakint]) <= 16
+  check(running(16, op=op, dtype=dtype), AVX2, passes=True)
+
+def test_a_sum_whose_terms_are_all_hidden() -> None:
+  out, a, k = UOp.param(0, F32, 1), UOp.param(1, F32, 4), axis(4, 0, "UNROLL")
+  hidden = UOp(Ops.WHERE, F32, (k.cast(dtypes.int32) < -1, a.index(k).load(), UOp.const(F32, 0)))
+  kernel = UOp.sink(out.index(0).store(hidden.reduce(Ops.ADD, k)))
+  check(kernel, AVX2, passes=True)
 
 def test_only_constants_can_be_unrolled() -> None:
   u = axis(UOp.variable("n", 1, 4), 7, "UPCAST")

@@ -48,6 +48,37 @@ def elementwise(rows: int, columns: int, in_place: bool = False) -> UOp:
   return UOp.sink(out.index(i * columns + j).store(a.index(i * columns + j).load() + b.index(j * rows + i).load(), i,
                                                    j))
 
+def running(rows: int, n: int) -> UOp:
+  """Return out[i, j] = sum of a[i, k] for k <= j."""
+  out, a = UOp.param(0, F32, rows * n), UOp.param(1, F32, rows * n)
+  i, j, k = axis(rows, 0), axis(n, 1), axis(n, 2, "REDUCE")
+  inside = k.cast(dtypes.int32) < j.cast(dtypes.int32) + 1
+  value = UOp(Ops.WHERE, F32, (inside, a.index(i * n + k).load(), UOp.const(F32, 0)))
+  return UOp.sink(out.index(i * n + j).store(value.reduce(Ops.ADD, k), i, j))
+
+def test_a_lane_computes_all_of_a_running_sum() -> None:
+  assert opts(running(24, 16))[:3] == (Opt(OptOps.LOCAL, 0, 24), Opt(OptOps.UPCAST, 1, 16), Opt(OptOps.UPCAST, 2, 16))
+  assert Opt(OptOps.UPCAST, 1, 64) not in opts(running(8, 64))   # too many registers
+  program = run(running(24, 16))
+  assert sum(u.op is Ops.ADD and u.dtype is F32 for u in program.uops) <= 16
+  for size in ((1, 8), (7, 5), (100, 3)): run(running(*size))
+
+def columns(n: int, *terms: int) -> UOp:
+  """Return out[i] = the sum of a[x, y, i] * b[x, i]."""
+  (blocks, each), i = terms, axis(n, 0)
+  out, a, b = (UOp.param(k, F32, n * size) for k, size in enumerate((1, blocks * each, blocks)))
+  x, y = axis(blocks, 1, "REDUCE"), axis(each, 2, "REDUCE")
+  value = a.index((x * each + y) * n + i).load() * b.index(x * n + i).load()
+  return UOp.sink(out.index(i).store(value.reduce(Ops.ADD, x, y), i))
+
+def test_lanes_share_the_longest_range_of_a_sum() -> None:
+  """Quantized weights have a range for blocks, and a short one in each. Eight columns fill a segment of memory."""
+  few = replace(LANES, threads=64)
+  found = optimize(columns(8, 128, 2), few).arg.opts
+  assert found[:2] == (Opt(OptOps.LOCAL, 0, 8), Opt(OptOps.LOCAL, 1, 16)), found
+  run(columns(8, 128, 2), few, 1e-5)
+  run(columns(8, 96, 3), few, 1e-5)
+
 def test_lanes_fill_waves() -> None:
   assert [lanes_along(n, 8) for n in (1, 5, 32, 33, 40, 100, 37, 4096)] == [1, 5, 32, 11, 20, 25, 32, 32]
 

@@ -170,7 +170,7 @@ NOTHING = UOp(Ops.GROUP)  # a store that is never done
 def make(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None) -> UOp:
   """Build a node, or return its known value.
 
-  Only weakint and bool nodes, and nodes with a gate or condition, are simplified.
+  Only weakint and bool nodes, nodes with a gate or condition, and comparisons of integer constants are simplified.
   """
   if dtype is weakint:
     function = _INDEX.get(op)
@@ -178,7 +178,8 @@ def make(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None) -> UOp:
     if op in GroupOp.ALU and all(s.op is Ops.CONST for s in src):
       return number(operation(op.name, weakint)(*[s.arg for s in src]))
   elif dtype is dtypes.bool and op in _BOOL: return _bool(op, src[0], src[1])
-  elif op in GroupOp.Comparison and src[0].dtype is weakint:
+  elif op in GroupOp.Comparison and (src[0].dtype is weakint or dtypes.is_int(src[0].dtype)
+                                     and src[0].op is src[1].op is Ops.CONST):
     u = UOp(op, dtype, src, arg)
     return truth(bool(u.vmin)) if u.vmin == u.vmax else u
   if op is Ops.WHERE and src[0].op is Ops.CONST and src[0].dtype is dtypes.bool: return src[1] if src[0].arg else src[2]

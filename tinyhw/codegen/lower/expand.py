@@ -14,10 +14,11 @@ import functools
 import itertools
 
 from tinyhw import trace
+from tinyhw.arithmetic import operation
 from tinyhw.codegen.kernel.affine import NOTHING, make, number
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
-from tinyhw.codegen.transform.fold import accumulate, begun, fold_tree
-from tinyhw.dtype import dtypes
+from tinyhw.codegen.transform.fold import START, accumulate, begun, fold_tree
+from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -25,6 +26,7 @@ from tinyhw.uop.ops import UOp
 CHAINS = 8  # independent additions in flight: 4 cycles of latency, 2 a cycle
 
 UNROLLED = frozenset({AxisType.UPCAST, AxisType.UNROLL})
+_OF_POSITIONS = frozenset({Ops.CAST, Ops.ADD, Ops.SUB, Ops.MUL})
 _FOLDED = frozenset({Ops.WHERE, Ops.LOAD, Ops.STORE, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ})
 
 def deal(terms: list[UOp], accumulators: int) -> list[list[UOp]]:
@@ -33,11 +35,16 @@ def deal(terms: list[UOp], accumulators: int) -> list[list[UOp]]:
   while chains * accumulators < CHAINS and chains * 2 <= len(terms): chains *= 2
   return [terms[k::chains] for k in range(chains)]
 
+def is_identity(op: Ops, term: UOp) -> bool:
+  """Is a term hidden by a mask, so that folding it changes nothing? A sum begins at 0.0, so it never is -0.0."""
+  return term.op is Ops.CONST and op in START and bool(term.arg == START[op](term.dtype.scalar()))
+
 def reduce_terms(op: Ops, terms: list[UOp], ranges: list[UOp], accumulators: int) -> UOp:
   """Return a REDUCE of the sum of terms over ranges, as independent accumulators. Lanes are folded last."""
   loops = [r for r in ranges if r.arg[1] is not AxisType.VECTOR]
   lanes = [r for r in ranges if r.arg[1] is AxisType.VECTOR]
   parts: list[UOp] = []
+  terms = [term for term in terms if not is_identity(op, term)] or terms[:1]
   # products of matrices have enough sums; they are done step by step, so that few operands are live
   matrices = terms[0].op is Ops.MMA
   for chain in [terms] if matrices else deal(terms, accumulators):
@@ -49,6 +56,13 @@ def reduce_terms(op: Ops, terms: list[UOp], ranges: list[UOp], accumulators: int
                                   chain[0] if parts else begun(op, chain[0])))
   result = fold_tree(op, parts)
   return UOp(Ops.REDUCE, result.dtype, (result, *lanes), op) if lanes else result
+
+def folded(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: object, tag: object) -> UOp:
+  """Build an integer operation. On constants, such as the positions that a mask compares, it is its value."""
+  if all(s.op is Ops.CONST and dtypes.is_int(s.dtype) for s in src):
+    value = src[0].arg if op is Ops.CAST else operation(op.name, dtype)(*[s.arg for s in src])
+    if dtype.min <= value <= dtype.max: return UOp(Ops.CONST, dtype, (), value)
+  return UOp(op, dtype, src, arg, tag)
 
 class Expansion:
   """The state of the walk.
@@ -116,6 +130,7 @@ class Expansion:
     sources = zip(*[self.column(s, mask) for s in u.src])
     if dtype is dtypes.weakint or dtype is dtypes.bool or op in _FOLDED:
       return [make(op, dtype, src, arg) for src in sources]
+    if dtypes.is_int(dtype) and op in _OF_POSITIONS: return [folded(op, dtype, src, arg, u.tag) for src in sources]
     return [UOp(op, dtype, src, arg, u.tag) for src in sources]
 
   def flatten(self, u: UOp) -> UOp:

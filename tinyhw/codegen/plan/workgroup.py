@@ -33,12 +33,15 @@ MOST_LANES = 512     # of a workgroup that shares sums of columns, where registe
 SEGMENT_BYTES = 32   # of memory that adjacent lanes should read
 LONG = 4             # steps of all lanes; from this number on, a few terms more than they divide do not matter
 LEAST_SHARED = 4     # lanes along a sum that are worth a stage
+MOST_RUNNING = 2048  # pairs of a result and a term in a running sum whose results one lane computes
 MOST_OPERATIONS = 128  # of all repetitions of a body
 
 def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   """Return the opts that make lanes; none for a kernel without an output range."""
   found = products(nest, capabilities)
   if found: return found[0]
+  block = running(nest)
+  if block: return running_lanes(nest, block, capabilities)
   ranges = [r for r in nest.ranges if size_of(r) > 1]
   shared = [r for r in ranges if all(r in u.ranges for u in nest.reduces)] or ranges
   best = max(shared, key=lambda r: (adjacent(nest, r), r.arg), default=None)
@@ -53,6 +56,29 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   neighbouring = [Opt(OptOps.UPCAST, best.arg[0], repetitions)] * (repetitions > 1)
   if not neighbouring and not more and not nest.reduces: neighbouring = along_contiguous(nest, best, capabilities)
   return (Opt(OptOps.LOCAL, best.arg[0], lanes), *neighbouring, *more, *unrolled(nest, ()))
+
+def running(nest: Nest) -> tuple[UOp, UOp] | None:
+  """Return the ranges of a running sum: that of its results and that of its terms. None for another kernel.
+
+  A mask compares both, and the terms depend on the second one only, so that a term is folded once for all results.
+  """
+  if len(nest.reduces) != 1 or len(ranges_of(nest.reduces[0])) != 1: return None
+  (summed,), value = ranges_of(nest.reduces[0]), nest.reduces[0].src[0]
+  if value.op is not Ops.WHERE or value.src[0].op is not Ops.CMPLT or value.src[2].op is not Ops.CONST: return None
+  for r in nest.ranges:
+    if {r, summed} == set(value.src[0].ranges) and r not in value.src[1].ranges:
+      return (r, summed) if 1 < size_of(r) * size_of(summed) <= MOST_RUNNING else None
+  return None
+
+def running_lanes(nest: Nest, block: tuple[UOp, UOp], capabilities: Capabilities) -> tuple[Opt, ...]:
+  """Return the opts of a running sum: a lane computes all results of a block, each from the one before."""
+  others = [r for r in nest.ranges if r is not block[0] and size_of(r) > 1]
+  best = max(others, key=lambda r: (adjacent(nest, r), r.arg), default=None)
+  whole = [Opt(OptOps.UPCAST, r.arg[0], size_of(r)) for r in block]
+  if best is None: return tuple(whole)
+  lanes = lanes_along(size_of(best), capabilities.lanes)
+  more = further_lanes(nest, lanes, [r for r in others if r is not best], capabilities)
+  return (Opt(OptOps.LOCAL, best.arg[0], lanes), *more, *whole)
 
 def unrolled(nest: Nest, taken: tuple[Opt, ...]) -> list[Opt]:
   """Return repetitions along the innermost ranges of reductions, so that many loads are in flight at once.

@@ -4,9 +4,14 @@ All forms of a REDUCE are made of these.
 """
 from __future__ import annotations
 
-from tinyhw.dtype import dtypes
+from collections.abc import Callable
+
+from tinyhw.dtype import ConstType, DType, dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
+
+# the value of a reduction of nothing
+START: dict[Ops, Callable[[DType], ConstType]] = {Ops.ADD: lambda d: 0, Ops.MUL: lambda d: 1, Ops.MAX: lambda d: d.min}
 
 def accumulate(op: Ops, total: UOp, term: UOp) -> UOp:
   """Fold total with term. A float product is added with one rounding, a product of matrices by the matrix unit."""
