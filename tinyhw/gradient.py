@@ -8,7 +8,8 @@ Rules decide cases that mathematics leaves open. Equal operands of MAX share the
 a reduction, and so of a pooling window. The gradient of a running maximum goes to the last one, whose index cummax
 returns. relu, abs and sign have gradient 0 at 0. Rounding, comparisons, integers and DETACH pass nothing. The gradient
 of GATHER adds up the elements that were read from one index. It is a sum over "index equals position", as of a one-hot
-matrix product. So an embedding's gradient costs (indices x rows) multiplications per column.
+matrix product. So an embedding's gradient costs (indices x rows) multiplications per column, unless its table is large:
+then indices are sorted (methods/graph/rows.py).
 
 A group of nodes may have a better rule than the combination of its parts (a convolution). `define_gradient` attaches
 one to its last node.

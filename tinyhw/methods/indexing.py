@@ -22,7 +22,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.writes import assign_of, is_detached, memory_of
 from tinyhw.engine.run.realize import realize as realize_nodes
 from tinyhw.errors import ArgumentError, DTypeError, IndexingError, IndexRangeError, ShapeError
-from tinyhw.gradient import transposed
+from tinyhw.gradient import define_gradient, transposed
 from tinyhw.helpers import ceildiv, fully_flatten
 from tinyhw.methods.base import Handle, check_devices, realize_all
 from tinyhw.methods.checks import flag
@@ -37,6 +37,9 @@ from tinyhw.uop.decide import holds
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
+
+LEAST_WORK = 1 << 24    # multiplications of a sum over "index equals row" below which it takes less time than sorting
+SORTING_GAIN = 16       # times as many multiplications as sorting has steps, from which sorting pays
 
 class Parsed(NamedTuple):
   """Indices as movements, in this order: a part of each axis, rows of that part, axes to reverse. Then ints are dropped
@@ -422,7 +425,23 @@ def _gathered(u: UOp, tensors: dict[int, Handle]) -> UOp:
   count = sint_prod(together)
   shape = (*pre, count, *post)
   index = graph.expand(graph.reshape(linear, (*(1,) * len(pre), count, *(1,) * len(post))), shape)
-  return graph.reshape(graph.node(Ops.GATHER, u.dtype, (u, index), place, shape), (*pre, *together, *post))
+  found = graph.node(Ops.GATHER, u.dtype, (u, index), place, shape)
+  _sum_rows(found)
+  return graph.reshape(found, (*pre, *together, *post))
+
+def _sum_rows(found: UOp) -> None:
+  """Let the gradient of rows that were read by many indices (an embedding) be summed by sorting (graph/rows.py)."""
+  rows, n, columns = found.src[0].shape[0], found.shape[0], sint_prod(found.shape[1:])
+  if found.arg or not dtypes.is_float(found.dtype) or not isinstance(found.device, str): return
+  if not (isinstance(rows, int) and isinstance(n, int) and isinstance(columns, int) and n * rows * columns >= LEAST_WORK
+          and n * rows * columns > SORTING_GAIN * (n * n + rows * columns)):
+    return
+  def backward(node: UOp, g: UOp) -> tuple[UOp]:
+    from tinyhw.methods.graph.rows import rows_gradient  # 0.4 ms to load, for gradients of large tables only
+    index = graph.shrink(node.src[1], [(0, n), *[(0, 1)] * (len(node.shape) - 1)])
+    index = graph.counting(graph.reshape(index, (n,)), rows)
+    return graph.reshape(rows_gradient(index, graph.reshape(g, (n, columns)), rows), node.src[0].shape),
+  define_gradient(found, (found.src[0],), backward)
 
 def _linear(indices: list[UOp], sizes: list[sint]) -> UOp:
   """Return one index into the flattened axes. It is -1 where any index is out of range."""

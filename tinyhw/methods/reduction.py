@@ -345,7 +345,7 @@ class Reduction(Movement):
     shifted = before.pad(_along(before, axis, (1, -1)), value=identity).contiguous().unsqueeze(axis + 1)
     inside = _triangle(x.uop, op, identity, axis + 1)
     done = self._new(graph.binary(op, inside, graph.expand(shifted.uop, inside.shape)))
-    return done.flatten(axis, axis + 1).shrink(_along(self, axis, (0, n)))
+    return done.flatten(axis, axis + 1).shrink([(0, n) if k == axis else None for k in range(self.ndim)])
 
   def cumsum(self, axis: int = 0) -> Tensor:
     """Return the sums of each element and all before it along an axis.

@@ -48,6 +48,25 @@ def elementwise(rows: int, columns: int, in_place: bool = False) -> UOp:
   return UOp.sink(out.index(i * columns + j).store(a.index(i * columns + j).load() + b.index(j * rows + i).load(), i,
                                                    j))
 
+def row_sums(rows: int, n: int) -> UOp:
+  """Return out[i, j] = (x - max) * sum(x - max), for x = a[i, j]."""
+  out, a, i = UOp.param(0, F32, rows * n), UOp.param(1, F32, rows * n), axis(rows, 0)
+  def x(r: UOp) -> UOp: return a.index(i * n + r).load()
+  j, k, l = axis(n, 1), axis(n, 2, "REDUCE"), axis(n, 3, "REDUCE")
+  top = x(k).reduce(Ops.MAX, k)
+  return UOp.sink(out.index(i * n + j).store((x(j) - top) * (x(l) - top).reduce(Ops.ADD, l), i, j))
+
+def loops(program: Program) -> int: return sum(u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE for u in program.uops)
+
+@pytest.mark.parametrize("rows, n", [(3, 32), (3, 48), (2, 64), (5, 128), (1, 250)])
+def test_rows_that_are_read_again_stay_in_registers(rows: int, n: int) -> None:
+  """Each element is loaded once, and no loop is left."""
+  program = run(row_sums(rows, n), tolerance=1e-4)
+  loaded = sum(u.dtype.count for u in program.uops if u.op is Ops.LOAD and u.src[0].src[0].op is Ops.PARAM)
+  assert loaded * program.lanes == n and not loops(program)
+
+def test_rows_that_lanes_cannot_hold_are_read_again() -> None: assert loops(run(row_sums(1, 4096), tolerance=1e-2)) == 2
+
 def running(rows: int, n: int) -> UOp:
   """Return out[i, j] = sum of a[i, k] for k <= j."""
   out, a = UOp.param(0, F32, rows * n), UOp.param(1, F32, rows * n)

@@ -64,6 +64,13 @@ def test_an_index_that_depends_on_memory_is_unknown() -> None:
   accesses = Accesses([GRID, LANE, LOOP], 32, 16)
   assert accesses.pattern(BUFFER.index(UOp.param(1, I32, 64).index(LANE).load())) is None
 
+def test_rows_that_are_named_by_a_number_of_all_lanes() -> None:
+  """Their elements are adjacent; workgroups read different rows."""
+  row = UOp.param(1, I32, 64).index(GRID).load()
+  found = Accesses([GRID, LANE, LOOP], 32, 16).pattern(BUFFER.index(row * 64 + LANE))
+  assert found is not None and found.fresh == 1.0 and len(found.lanes) == 2
+  assert all(lanes == tuple(range(lanes[0], lanes[0] + 128, 4)) for lanes in found.lanes)
+
 def test_every_operation_of_indices() -> None:
   x = ((((LANE * 3 ^ LOOP) & 15) | 16) - (LANE >> 2) + (LANE << 1) + (LANE // 3) % 4
        + (LANE < 5).where(LANE, -LANE).maximum(LOOP) + LANE.cast(I32))

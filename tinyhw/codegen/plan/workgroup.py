@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 WAVES = 4            # of a workgroup, at most
 MOST_REPETITIONS = 16  # of the body of a reduction: loads of a lane that are in flight at once
+MOST_HELD = 32       # elements of a row that a lane holds in registers
 MOST_LANES = 512     # of a workgroup that shares sums of columns, where registers allow them
 SEGMENT_BYTES = 32   # of memory that adjacent lanes should read
 LONG = 4             # steps of all lanes; from this number on, a few terms more than they divide do not matter
@@ -40,7 +41,7 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   """Return the opts that make lanes; none for a kernel without an output range."""
   found = products(nest, capabilities)
   if found: return found[0]
-  block = running(nest)
+  block = running(nest, capabilities)
   if block: return running_lanes(nest, block, capabilities)
   ranges = [r for r in nest.ranges if size_of(r) > 1]
   shared = [r for r in ranges if all(r in u.ranges for u in nest.reduces)] or ranges
@@ -57,17 +58,21 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   if not neighbouring and not more and not nest.reduces: neighbouring = along_contiguous(nest, best, capabilities)
   return (Opt(OptOps.LOCAL, best.arg[0], lanes), *neighbouring, *more, *unrolled(nest, ()))
 
-def running(nest: Nest) -> tuple[UOp, UOp] | None:
-  """Return the ranges of a running sum: that of its results and that of its terms. None for another kernel.
+def running(nest: Nest, capabilities: Capabilities) -> tuple[UOp, UOp] | None:
+  """Return the ranges of a running sum: that of its results and that of its terms. None for another kernel, and for one
+  with too few blocks for all lanes.
 
-  A mask compares both, and the terms depend on the second one only, so that a term is folded once for all results.
+  A mask depends on both, and the terms on the second one only. So a lane loads a term once for all results. If the mask
+  compares positions, it also folds a term once.
   """
   if len(nest.reduces) != 1 or len(ranges_of(nest.reduces[0])) != 1: return None
   (summed,), value = ranges_of(nest.reduces[0]), nest.reduces[0].src[0]
-  if value.op is not Ops.WHERE or value.src[0].op is not Ops.CMPLT or value.src[2].op is not Ops.CONST: return None
+  if value.op is not Ops.WHERE or value.src[2].op is not Ops.CONST or summed not in value.src[0].ranges: return None
   for r in nest.ranges:
-    if {r, summed} == set(value.src[0].ranges) and r not in value.src[1].ranges:
-      return (r, summed) if 1 < size_of(r) * size_of(summed) <= MOST_RUNNING else None
+    if r not in value.src[0].ranges or r in value.src[1].ranges: continue
+    blocks = math.prod(size_of(x) for x in nest.ranges if x is not r)
+    few = blocks * WAVES < capabilities.threads * capabilities.lanes
+    return None if few or not 1 < size_of(r) * size_of(summed) <= MOST_RUNNING else (r, summed)
   return None
 
 def running_lanes(nest: Nest, block: tuple[UOp, UOp], capabilities: Capabilities) -> tuple[Opt, ...]:
@@ -183,6 +188,8 @@ def along_reductions(nest: Nest, best: UOp | None, capabilities: Capabilities) -
   if best is not None and best not in rows and size_of(best) > lanes * max(size_of(r) for r in found): return ()
   inner = [r for r in nest.ranges if not any(r in u.ranges for u in nest.reduces) and size_of(r) >= lanes]
   if inner: found[max(inner, key=lambda r: (adjacent(nest, r), r.arg))] = None
+  held = rows_in_registers(nest, list(found), capabilities)
+  if held: return held
   return tuple([o for r in found for o in row_opts(nest, r, lanes, capabilities)])
 
 def outputs_and_reductions(nest: Nest, best: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
@@ -242,6 +249,25 @@ def row_opts(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> list
     repetitions = next((c for c in possible if size_of(r) >= LONG * lanes * c), 1)
   kind = OptOps.STRIPED if capabilities.aligned and not rows_aligned(nest, r, repetitions) else OptOps.UPCAST
   return [Opt(OptOps.LOCAL, r.arg[0], lanes)] + [Opt(kind, r.arg[0], repetitions)] * (repetitions > 1)
+
+def rows_in_registers(nest: Nest, ranges: list[UOp], capabilities: Capabilities) -> tuple[Opt, ...]:
+  """Return lanes that hold a whole row, for rows that several ranges read; nothing where a row is too long.
+
+  Each lane has all of its elements at once, so that the loads of the ranges are the same. Lanes are as few as possible
+  with half of MOST_HELD elements, if there are such, and whole waves where these divide the row.
+  """
+  sizes = {size_of(r) for r in ranges}
+  wave, n = capabilities.lanes, max(sizes)
+  possible = [d for d in range(wave, 2 * WAVES * wave + 1) if n % d == 0 and n // d <= MOST_HELD]
+  if len(ranges) < 2 or len(sizes) > 1 or not possible: return ()
+  lanes = min(possible, key=lambda d: (n // d > MOST_HELD // 2, d % wave != 0, d))
+  found = []
+  for r in ranges:
+    wide = next((c for c in halved(most_repetitions(nest, r, capabilities)) if n // lanes % c == 0
+                 and (not capabilities.aligned or rows_aligned(nest, r, c))), 1)
+    found += [Opt(OptOps.LOCAL, r.arg[0], lanes), *[Opt(OptOps.UPCAST, r.arg[0], wide)] * (wide > 1),
+              *[Opt(OptOps.STRIPED, r.arg[0], n // lanes // wide)] * (n // lanes > wide)]
+  return tuple(found)
 
 def rows_aligned(nest: Nest, r: UOp, elements: int) -> bool:
   """Is contiguous memory along a range aligned to this many elements, in each iteration of the other ranges?"""

@@ -3,7 +3,8 @@ concurrent workgroups share.
 
 Input: the address (INDEX) of a load or store of a Program. Its index is compiled once to a Python function of ranges
 and variables, and called for each lane. Ranges other than that of the lanes have sample values: first all 0, then all
-1, limited by their ends. The start of a sector may depend on them. An index that depends on memory is unknown.
+1, limited by their ends. The start of a sector may depend on them. An index that depends on memory is unknown, unless
+all lanes load the same number, such as the number of a row. Workgroups are then assumed to load different ones.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -74,25 +75,32 @@ class Accesses:
     it for the first lanes of all waves, for the addresses that they share."""
     if place.op not in (Ops.INDEX, Ops.TENSOR_BOX) or place.src[1].dtype.count > 1: return None
     index, size = first_of(place), place.src[0].dtype.itemsize
-    free = [u for u in index.toposort() if u.op in (Ops.RANGE, Ops.DEFINE_VAR)]
+    free = [u for u in index.toposort(self._is_computed)
+            if u.op in (Ops.RANGE, Ops.DEFINE_VAR) or not self._is_computed(u)]
     function = compiled(index, free)
     if function is None: return None
     samples = []
     for sample in SAMPLES:
-      values = {u: min(sample, int(u.vmax)) if u.op is Ops.RANGE else int(u.vmin) for u in free}
+      values = {u: min(sample, int(u.vmax)) if u.op is Ops.RANGE else 0 if u.op is Ops.LOAD else int(u.vmin)
+                for u in free}
       samples.append(tuple(size * at for at in self._each(function, free, values,
                                                           [(0, lane) for lane in range(min(self.wave, self.lanes))])))
     once = place.op is Ops.TENSOR_BOX   # once for a workgroup, not for each wave
     starts = [(group, lane) for group in range(self.groups) for lane in range(0, 1 if once else self.lanes, self.wave)]
-    found = self._each(function, free, {u: int(u.vmin) for u in free}, starts)
+    found = self._each(function, free, {u: 0 if u.op is Ops.LOAD else int(u.vmin) for u in free}, starts)
     caches = [group % self.caches for group, _ in starts]
     return Pattern(tuple(samples), len(set(found)) / len(found), len(set(zip(caches, found))) / len(found))
+
+  def _is_computed(self, u: UOp) -> bool:
+    """Is a node something else than a loaded number that all lanes share?"""
+    return u.op is not Ops.LOAD or self.lane in u.toposort()
 
   def _each(self, function: Index, free: Sequence[UOp], values: Mapping[UOp, int],
             points: Iterable[tuple[int, int]]) -> list[int]:
     """The index for each (workgroup, lane), with these values of the other ranges and variables."""
     before = [values[u] for u in free]
-    group_at, lane_at = ([i for i, u in enumerate(free) if u is which] for which in (self.grid, self.lane))
+    group_at = [i for i, u in enumerate(free) if u is self.grid or u.op is Ops.LOAD]
+    lane_at = [i for i, u in enumerate(free) if u is self.lane]
     found = []
     for group, lane in points:
       for i in group_at: before[i] = group
@@ -112,7 +120,7 @@ def compiled(index: UOp, free: Sequence[UOp]) -> Index | None:
   """Compile an index to a function of its ranges and variables, in order. None if it needs anything else."""
   names: dict[UOp, str] = {u: f"f{i}" for i, u in enumerate(free)}
   lines: list[str] = []
-  for u in index.toposort():
+  for u in index.toposort(lambda u: u.op is not Ops.LOAD or u not in names):
     if u in names or u.op is Ops.RANGE: continue
     if u.op is Ops.CONST and isinstance(u.arg, int): names[u] = repr(int(u.arg))
     elif any(s not in names for s in u.src): continue  # the end of a range
