@@ -14,17 +14,19 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import CC
-from tinyhw.drivers.cpu import processor
+from tinyhw.drivers.cpu import machine_loop, processor, visible_code
 from tinyhw.drivers.cpu.launch import HostDevice, HostProgram
-from tinyhw.drivers.cpu.loop import CompiledLoop, MachineLoop, loop_source
+from tinyhw.drivers.cpu.loop import CompiledLoop, loop_source
 from tinyhw.drivers.cpu.processor import Processor
 from tinyhw.drivers.cpu.workers import WorkerLoop, available_threads
 from tinyhw.errors import CompileError, DeviceError, DriverError
 from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
+if TYPE_CHECKING:
+  from tinyhw.drivers.cpu.arm64 import ArmProcessor
 
 COMPILERS = ("clang", "gcc", "cc")
 # Vectors are in the source already. gcc 12 vectorizes a choice between two of them wrongly for AVX-512: it takes one
@@ -171,7 +173,7 @@ def address_of(library: ctypes.CDLL, name: str, shown: str) -> int:
 class ClangDevice(HostDevice):
   """Compile each source once in a process, also if the device is opened again. processor: the CPU, if it is known."""
   def __init__(self, name: str, command: tuple[str, ...], loop: WorkerLoop, threads: int | None = None,
-               processor: Processor | None = None):
+               processor: Processor | ArmProcessor | None = None):
     self.command, self.processor = command, processor
     super().__init__(name, "c", loop, threads)
 
@@ -198,6 +200,6 @@ def open(ordinal: int, runtime: Callable[[str], Code]) -> ClangDevice:
   """Open the device. Raises DeviceError if there is no C compiler."""
   command = find_compiler()
   loop: WorkerLoop
-  try: loop, found = MachineLoop(runtime), processor(runtime)
+  try: loop, found = machine_loop(runtime, visible_code(runtime)), processor(runtime)
   except DeviceError: loop, found = compile_loop(command), None  # no assembler for this processor
   return ClangDevice(f"CLANG:{ordinal}" if ordinal else "CLANG", command, loop, processor=found)

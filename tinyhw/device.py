@@ -45,8 +45,10 @@ PREFERENCE = ("METAL", "CPU", "CLANG", "PYTHON")
 EMULATED = {"gfx": "AMD", "sm_": "NV"}    # prefixes of names of virtual GPUs -> the device that drives them
 FALLBACKS = ("CLANG", "PYTHON")                                # a default that deserves a line on standard error
 
+ARM64 = ("aarch64", "arm64")   # names of AArch64: of Linux, of macOS
 # Processor, as the system names it -> module with code(name), the machine code that drivers need.
-RUNTIMES = {"x86_64": "tinyhw.isa.x86.runtime", "AMD64": "tinyhw.isa.x86.runtime"}
+RUNTIMES = {**dict.fromkeys(("x86_64", "AMD64"), "tinyhw.isa.x86.runtime"),
+            **dict.fromkeys(ARM64, "tinyhw.isa.arm64.runtime")}
 
 def processor() -> str:
   """Return the processor's architecture as the system names it."""

@@ -1,26 +1,31 @@
-"""The CPU device: machine code from the in-repo assembler, run by native worker threads that read a command ring."""
+"""The CPU device: machine code from the in-repo assemblers, run by native worker threads that read a command ring."""
 from __future__ import annotations
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tinyhw import device
 from tinyhw.config import ARCH
 from tinyhw.drivers.cpu.launch import HostDevice, HostProgram
 from tinyhw.drivers.cpu.loop import MachineLoop
 from tinyhw.drivers.cpu.memory import CodeArena
-from tinyhw.drivers.cpu.processor import LEVELS, Processor, detect
+from tinyhw.drivers.cpu.processor import Processor, detect
 from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
+if TYPE_CHECKING:
+  from tinyhw.drivers.cpu.arm64 import ArmProcessor, CodeVisibility
 
 class CPUDevice(HostDevice):
   """The owner of the pages of the worker loop and of the kernels."""
-  def __init__(self, name: str, arch: str, processor: Processor, loop: MachineLoop, threads: int | None = None):
-    self.processor, self.arena = processor, CodeArena()
+  def __init__(self, name: str, arch: str, processor: Processor | ArmProcessor, loop: MachineLoop,
+               threads: int | None = None,
+               visible: Callable[[int, int], None] | None = None):
+    self.processor, self.arena = processor, CodeArena(visible=visible)
     super().__init__(name, arch, loop, threads)
 
   def place(self, code: Code) -> HostProgram:
     """Copy the code to executable pages. Raises DeviceError for code of another machine."""
-    levels = list(LEVELS)
+    levels = list(self.processor.levels)
     if code.arch not in levels or levels.index(code.arch) < levels.index(self.arch):
       raise DeviceError(f"kernel {code.name} is for {code.arch}, device {self.name} is {self.arch}; compile it for "
                         f"that")
@@ -39,42 +44,62 @@ class CPUDevice(HostDevice):
     super().close()
     self.arena.close()
 
-_processor: Processor | None = None
+_processor: Processor | ArmProcessor | None = None
 
-def processor(runtime: Callable[[str], Code]) -> Processor:
+def processor(runtime: Callable[[str], Code]) -> Processor | ArmProcessor:
   """Return this machine's CPU, detected once."""
   global _processor
-  if _processor is None:
-    code, arena = runtime("cpuid"), CodeArena(chunk_bytes=4096)
-    address, _ = arena.add(code.text)
-    call = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(address + code.entry)
-    out = (ctypes.c_uint32 * 4)()
-    def query(leaf: int, subleaf: int) -> tuple[int, int, int, int]:
-      call(leaf, subleaf, ctypes.addressof(out))
-      return out[0], out[1], out[2], out[3]
-    try: _processor = detect(query)
-    finally: arena.close(unmap=True)
+  if _processor is None: _processor = detect_arm64() if is_arm64() else detect_x86(runtime)
   return _processor
 
-def choose_arch(found: Processor, wanted: str) -> str:
+def is_arm64() -> bool: return device.processor() in device.ARM64
+
+def detect_arm64() -> ArmProcessor:
+  from tinyhw.drivers.cpu import arm64  # other processors need none of it
+  return arm64.detect()
+
+def detect_x86(runtime: Callable[[str], Code]) -> Processor:
+  code, arena = runtime("cpuid"), CodeArena(chunk_bytes=4096)
+  address, _ = arena.add(code.text)
+  call = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(address + code.entry)
+  out = (ctypes.c_uint32 * 4)()
+  def query(leaf: int, subleaf: int) -> tuple[int, int, int, int]:
+    call(leaf, subleaf, ctypes.addressof(out))
+    return out[0], out[1], out[2], out[3]
+  try: return detect(query)
+  finally: arena.close(unmap=True)
+
+def visible_code(runtime: Callable[[str], Code]) -> CodeVisibility | None:
+  """Return the function that makes placed code visible to instruction fetch, where a processor needs one."""
+  if not is_arm64(): return None
+  from tinyhw.drivers.cpu import arm64  # other processors need none of it
+  return arm64.CodeVisibility(runtime)
+
+def choose_arch(found: Processor | ArmProcessor, wanted: str) -> str:
   """Return the arch string to compile for: the best, or the value of ARCH.
 
   Raises DeviceError if the processor does not have it.
   """
-  if wanted and wanted not in LEVELS:
-    raise DeviceError(f"ARCH={wanted} is not known; use one of {', '.join(LEVELS)}, or unset it")
+  if wanted and wanted not in found.levels:
+    raise DeviceError(f"ARCH={wanted} is not known; use one of {', '.join(found.levels)}, or unset it")
   if wanted and found.missing(wanted):
     raise DeviceError(f"ARCH={wanted} needs {', '.join(found.missing(wanted))}, which this processor or its operating "
                       f"system has not; unset ARCH")
   best = wanted or found.arch
   if best is None:
-    least = list(LEVELS)[-1]
+    least = list(found.levels)[-1]
     raise DeviceError(f"processor {found.brand or found.vendor} lacks {', '.join(found.missing(least))}, which "
                       f"{least} needs; use DEV=CLANG with a C "
                       "compiler, or DEV=PYTHON")
   return best
 
+def machine_loop(runtime: Callable[[str], Code], visible: CodeVisibility | None) -> MachineLoop:
+  """Return the worker loop as machine code of this processor. visible: of visible_code."""
+  if visible is None: return MachineLoop(runtime)
+  return visible.machine_loop(runtime, processor(runtime).features)
+
 def open(ordinal: int, runtime: Callable[[str], Code]) -> CPUDevice:
-  """Open the CPU. Raises DeviceError for a processor without AVX2, or without an assembler here."""
-  found = processor(runtime)
-  return CPUDevice(f"CPU:{ordinal}" if ordinal else "CPU", choose_arch(found, ARCH.value), found, MachineLoop(runtime))
+  """Open the CPU. Raises DeviceError for a processor without AVX2 or AdvSIMD, or without an assembler here."""
+  found, visible = processor(runtime), visible_code(runtime)
+  return CPUDevice(f"CPU:{ordinal}" if ordinal else "CPU", choose_arch(found, ARCH.value), found,
+                   machine_loop(runtime, visible), visible=visible)

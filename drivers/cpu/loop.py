@@ -16,13 +16,17 @@ SPIN_TICKS = 100_000  # of the time stamp counter: 25 to 50 us
 SPIN_NS = 40_000      # the loop in C counts nanoseconds
 
 class MachineLoop:
-  """The worker loop as machine code of the in-repo assembler."""
-  spin = SPIN_TICKS
+  """The worker loop as machine code of the in-repo assembler.
 
-  def __init__(self, runtime: Callable[[str], Code]):
-    ring, self.submit = runtime("ring"), runtime("submit")
-    self.arena = CodeArena(chunk_bytes=4096)
-    self.entry = self.arena.add(ring.text)[0] + ring.entry
+  ring: the name of its code. spin: ticks of the processor's counter to spin before sleeping. visible: as for CodeArena.
+  """
+
+  def __init__(self, runtime: Callable[[str], Code], ring: str = "ring", spin: int = SPIN_TICKS,
+               visible: Callable[[int, int], None] | None = None):
+    self.spin = spin
+    code, self.submit = runtime(ring), runtime("submit")
+    self.arena = CodeArena(mmap.PAGESIZE, visible)
+    self.entry = self.arena.add(code.text)[0] + code.entry
 
   def bind(self, record: int, memory: mmap.mmap, batch_at: int) -> Callable[[], None]:
     text = self.submit.text

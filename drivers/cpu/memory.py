@@ -14,6 +14,7 @@ import mmap
 import os
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from tinyhw.device import LRUAllocator, Returned
@@ -224,9 +225,12 @@ class CodeChunk:
     self.used = self.programs = 0
 
 class CodeArena:
-  """Machine code in memory. Adding code never disturbs running code."""
-  def __init__(self, chunk_bytes: int = CODE_CHUNK_BYTES):
-    self.chunk_bytes = chunk_bytes
+  """Machine code in memory. Adding code never disturbs running code.
+
+  visible(address, size): makes placed code visible to instruction fetch, on processors that do not do so themselves.
+  """
+  def __init__(self, chunk_bytes: int = CODE_CHUNK_BYTES, visible: Callable[[int, int], None] | None = None):
+    self.chunk_bytes, self.visible = chunk_bytes, visible
     self.lock = kept_in_forks(threading.RLock())
     self.adding = False
     self.chunk: CodeChunk | None = None  # the chunk that is being filled
@@ -245,6 +249,8 @@ class CodeArena:
           chunk = self._new_chunk(len(code), nested)
         start = chunk.used
         chunk.pages.put(start, code)
+        # at the final address: instruction caches may be indexed by it
+        if self.visible is not None: self.visible(chunk.pages.address + start, len(code))
         chunk.used = (start + len(code) + ALIGNMENT - 1) & -ALIGNMENT
         chunk.programs += 1
       finally: self.adding = nested

@@ -3,7 +3,7 @@
 Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. The latency tables map signatures to cores.
 """
 from __future__ import annotations
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tinyhw.data_class import dataclass
 
@@ -47,6 +47,9 @@ class Processor:
   signature: int
   features: frozenset[str]
   caches: tuple[tuple[int, str, int, int], ...]
+
+  @property
+  def levels(self) -> Mapping[str, tuple[str, ...]]: return LEVELS
 
   @property
   def arch(self) -> str | None:

@@ -44,7 +44,9 @@ NVIDIA = {"L0": "isa/sass/asm/test_encode.py", "L1": "isa/sass/asm/test_decode.p
           "L2": "emulator/nvidia/test_tensors.py",
           "L3": "drivers/gpu/test_emulated.py"}
 ENCODES = {level: NVIDIA[level] for level in ("L0", "L1")}
-ARM64 = {"L0": "isa/arm64/asm/test_encode.py", "L1": "isa/arm64/asm/test_decode.py"}
+ARM64 = {"L0": "isa/arm64/asm/test_encode.py", "L1": "isa/arm64/asm/test_decode.py",
+         "L2": "isa/arm64/select/test_select.py",
+         "L3": "isa/arm64/test_runtime.py"}
 X86 = {"L0": "isa/x86/asm/test_encode.py", "L1": "isa/x86/asm/test_decode.py", "L3": DRIVER}
 
 TARGETS = (

@@ -48,7 +48,9 @@ def memory(types: list[tuple[DType, Callable[[random.Random], bool | int | float
   rng = random.Random(count)
   return [b"".join(to_bytes(make(rng), dtype) for _ in range(count)) for dtype, make in types]
 
-def run(op: Ops, dtype: DType, lanes: int, arch: str) -> None:
+Execute = Callable[[Program, str, list[bytes]], None]   # a program on an arch, with the bytes of each parameter
+
+def run(op: Ops, dtype: DType, lanes: int, arch: str, execute: Execute = x86_kernels.run) -> None:
   """op of operands of a type, element by element or in vectors."""
   result = dtypes.bool if op in GroupOp.Comparison else dtype
   types, count = operands(op, dtype), -(-ITEMS // lanes) * lanes
@@ -57,16 +59,16 @@ def run(op: Ops, dtype: DType, lanes: int, arch: str) -> None:
   with b.loop(count // lanes, AxisType.GLOBAL) as g:
     at = g * lanes if lanes > 1 else g
     b.store(out, at, b.add(UOp(op, result.vec(lanes), tuple(b.load(p, at, lanes) for p in given))))
-  x86_kernels.run(b.program(), arch, [bytes(count * result.itemsize), *memory(types, count)])
+  execute(b.program(), arch, [bytes(count * result.itemsize), *memory(types, count)])
 
-def convert(op: Ops, source: DType, target: DType, lanes: int, arch: str) -> None:
+def convert(op: Ops, source: DType, target: DType, lanes: int, arch: str, execute: Execute = x86_kernels.run) -> None:
   """CAST, or BITCAST: of no NaN, whose bits are not defined."""
   count = -(-ITEMS // lanes) * lanes
   def value(rng: random.Random) -> bool | int | float:
     x = number(source, rng)
     return 1.0 if op is Ops.BITCAST and not math.isfinite(decoded(x, source)) else x
-  x86_kernels.run(conversion(op, source, target, lanes, count), arch,
-                  [bytes(count * target.itemsize), *memory([(source, value)], count)])
+  execute(conversion(op, source, target, lanes, count), arch,
+          [bytes(count * target.itemsize), *memory([(source, value)], count)])
 
 def decoded(x: bool | int | float, dtype: DType) -> float:
   """Return a number as it is after a store: infinity and NaN may come from finite numbers."""

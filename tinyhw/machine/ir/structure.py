@@ -95,14 +95,15 @@ class Structure:
     self.block, self.made = here
     return made
 
-  def open_loop(self, u: UOp) -> None:
-    """Open a RANGE that is a loop."""
-    start = self.counter(u.dtype)
+  def open_loop(self, u: UOp, start: Reg | None = None) -> None:
+    """Open a RANGE that is a loop. start: the first number of a loop that runs at least once; others count from 0."""
+    surely = start is not None or u.src[0].vmin >= 1
+    if start is None: start = self.counter(u.dtype)
     body = self.function.new_block(self.block.depth + 1, "loop")
     carried = [a for a in self.assigned[u] if a in self.values]
     loop = LoopContext(body, self.new(start.cls), carried, self.block, self.made)
     before = [self.values[a] for a in loop.carried]
-    if u.src[0].vmin < 1:
+    if not surely:
       loop.after = self.function.new_block(self.block.depth, "after")
       self.branch_if("le", u.src[0].dtype, self.value(u.src[0]), 0, loop.after, before)
     self.branch(body, [start, *before])
@@ -112,12 +113,13 @@ class Structure:
     self.values.update(zip(loop.carried, body.params[1:]))
     self.loops.append(loop)
 
-  def close_loop(self, opened: UOp) -> None:
-    """Close a RANGE that is a loop, at its END."""
+  def close_loop(self, opened: UOp, end: Any = None) -> None:
+    """Close a RANGE that is a loop, at its END. end: the number before which it ends; by default that of the RANGE."""
     loop = self.loops.pop()
     following = self.count(loop.counter)
     values = [self.values[a] for a in loop.carried]
-    self.branch_if("lt", opened.dtype, following, self.value(opened.src[0]), loop.body, [following, *values])
+    if end is None: end = self.value(opened.src[0])
+    self.branch_if("lt", opened.dtype, following, end, loop.body, [following, *values])
     after = loop.after or self.function.new_block(self.block.depth - 1, "after")
     self.branch(after, values if loop.after is not None else [])
     if loop.after is not None:

@@ -1,0 +1,96 @@
+"""AArch64 processors as Linux describes them; code made visible; the device."""
+from __future__ import annotations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tinyhw import device as devices
+from tinyhw.drivers import cpu
+from tinyhw.drivers.cpu import arm64
+from tinyhw.drivers.cpu.memory import CodeArena
+from tinyhw.errors import DeviceError
+from tinyhw.isa.arm64 import runtime
+
+# HWCAP and HWCAP2 of processors, as their kernels report them
+WORDS = {"Cortex-A72": (0x8fb, 0), "Neoverse N1": (0x119ffb, 0), "max": (0xecfffffb, 0x7f877fff), "no AdvSIMD": (0x80,
+                                                                                                                 0)}
+
+def core(folder: Path, midr: str, caches: dict[str, tuple[str, str, str]]) -> Path:
+  """A folder as /sys/devices/system/cpu/cpu0."""
+  if midr:
+    (folder / "regs/identification").mkdir(parents=True)
+    (folder / "regs/identification/midr_el1").write_text(midr + "\n")
+  for name, (level, kind, size) in caches.items():
+    (folder / "cache" / name).mkdir(parents=True)
+    for file, text in (("level", level), ("type", kind), ("size",
+                                                          size)): (folder / "cache" / name / file).write_text(text
+                                                                                                              + "\n")
+  return folder
+
+def detected(name: str, folder: Path) -> arm64.ArmProcessor:
+  words = dict(zip((arm64.AT_HWCAP, arm64.AT_HWCAP2), WORDS[name]))
+  return arm64.detect(words.__getitem__, folder)
+
+@pytest.mark.parametrize("name,has,lacks", [
+  ("Cortex-A72", {"asimd", "crc32"}, {"lse", "fp16", "dotprod", "sve"}),
+  ("Neoverse N1", {"asimd", "lse", "fp16", "dotprod", "rcpc"}, {"bf16", "i8mm", "sve"}),
+  ("max", {"lse", "bf16", "i8mm", "sve", "sve2"}, set())])
+def test_features(name: str, has: set[str], lacks: set[str], tmp_path: Path) -> None:
+  found = detected(name, tmp_path)
+  assert has <= found.features and not lacks & found.features
+  assert found.arch == "arm64:neon" and not found.missing("arm64:neon")
+
+def test_identity_and_caches(tmp_path: Path) -> None:
+  caches = {"index0": ("1", "Data", "64K"), "index1": ("1", "Instruction", "32K"), "index2": ("2", "Unified", "1M"),
+            "index3": ("3", "Unified", "32768K")}
+  found = detected("Neoverse N1", core(tmp_path, "0x00000000413fd0c1", caches))
+  assert (found.vendor, found.brand, found.signature) == ("Arm", "Neoverse N1", 0x413fd0c1)
+  assert found.cache_bytes == (65536, 1 << 20, 32 << 20) and found.local_bytes == 1 << 19
+  assert found.vector_rate("arm64:neon") == 2
+
+def test_a_machine_that_says_nothing(tmp_path: Path) -> None:
+  found = detected("max", tmp_path / "absent")
+  assert (found.vendor, found.brand, found.signature, found.cache_bytes) == ("", "", 0, (0, 0, 0))
+
+def test_a_processor_without_vectors_is_refused(tmp_path: Path) -> None:
+  with pytest.raises(DeviceError, match="lacks fp, asimd, which arm64:neon needs; use DEV=CLANG"):
+    cpu.choose_arch(detected("no AdvSIMD", tmp_path), "")
+  with pytest.raises(DeviceError, match="ARCH=x86_64:avx2 is not known; use one of arm64:neon"):
+    cpu.choose_arch(detected("max", tmp_path), "x86_64:avx2")
+
+@pytest.mark.parametrize("text,size", [("64K", 65536), ("1M", 1 << 20), ("512", 512), ("", 0), ("many", 0)])
+def test_sizes(text: str, size: int) -> None: assert arm64.size_of(text) == size
+
+def test_every_placed_piece_of_code_is_made_visible() -> None:
+  """At its final address, once, before the address is given away."""
+  seen: list[tuple[int, int]] = []
+  arena = CodeArena(visible=lambda address, size: seen.append((address, size)))
+  try:
+    placed = [(arena.add(bytes(size))[0], size) for size in (4, 100, 70_000)]
+    assert seen == placed
+  finally: arena.close(unmap=True)
+
+class Clock(arm64.CodeVisibility):
+  def __init__(self, counter_hz: int): self.counter_hz = counter_hz
+
+@pytest.mark.parametrize("hertz,ticks", [(1_000_000_000, 40_000), (54_000_000, 2160), (1000, 1)])
+def test_the_time_to_spin_is_that_of_the_counter(hertz: int, ticks: int) -> None:
+  assert Clock(hertz).spin_ticks == ticks
+
+@pytest.mark.parametrize("name,ring", [("Cortex-A72", "ring"), ("Neoverse N1", "ring_lse")])
+def test_the_ring_is_that_of_the_processor(name: str, ring: str, tmp_path: Path) -> None:
+  asked: list[str] = []
+  def code(wanted: str) -> Any:
+    asked.append(wanted)
+    return runtime.Code(wanted, "arm64", runtime.assemble(wanted), ())
+  clock = Clock(1 << 30)
+  clock.clean = lambda start, end: None
+  loop = clock.machine_loop(code, detected(name, tmp_path).features)
+  loop.close()
+  assert asked == [ring, "submit"]
+
+@pytest.mark.skipif(devices.processor() not in devices.ARM64, reason="the processor is no AArch64")
+def test_the_device_opens_here() -> None:
+  found = devices.Device["CPU"].facts()
+  assert found["arch"] == "arm64:neon" and "asimd" in found["features"]

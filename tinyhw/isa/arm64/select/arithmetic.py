@@ -1,0 +1,128 @@
+"""Select arithmetic, comparisons and choices for AArch64, by the rules of rules.py."""
+from __future__ import annotations
+from typing import Any
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.isa.arm64.select.part import ELEMENTS, Part, arrangement, is_mask, scalar, width
+from tinyhw.isa.arm64.select.rules import CONDITIONS, FLOATS, LANES, SCALAR_RULES, VECTOR_RULES, RuleRow, family, immediate
+from tinyhw.machine.ir.inst import Reg
+from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.ops import UOp
+
+class Arithmetic(Part):
+  """Elementwise operations of scalars and vectors."""
+
+  def compute(self, u: UOp) -> Reg:
+    if u.op in (Ops.CAST, Ops.BITCAST): return self.cast(u)
+    if u.op is Ops.WHERE: return self.choose(u)
+    if u.op in GroupOp.Comparison: return self.comparison(u)
+    if is_mask(u): return self.logic(u)
+    return self.lanes(u) if u.dtype.count > 1 else self.normal(u.dtype, self.by_rule(u, SCALAR_RULES))
+
+  def lanes(self, u: UOp) -> Reg: return self.by_rule(u, VECTOR_RULES)
+
+  # ***** rules *****
+
+  def by_rule(self, u: UOp, rules: dict[tuple[Ops, DType], list[RuleRow]]) -> Reg:
+    """Emit the lines of the first rule that applies."""
+    for rule in rules.get((u.op, u.dtype.scalar()), ()):
+      values, numbers = self.operands(u, rule.condition)
+      if values is None: continue
+      result: dict[str, Any] = values
+      for text in rule.lines: self.put(self.spelled(text, u.dtype, numbers), result)
+      made: Reg = result["d"]
+      return made
+    raise self.missing(u, u.dtype)
+
+  def operands(self, u: UOp, condition: str) -> tuple[dict[str, Any] | None, dict[str, int]]:
+    """The registers of a rule's sources and the numbers in its lines. None if the condition does not hold."""
+    bits = 8 * u.dtype.scalar().itemsize
+    numbers = {"bits": bits, "last": bits - 1} if bits >= 32 else {"bits": 32, "last": 31}
+    sources = list(u.src)
+    if condition == "b:element":
+      if sources[1] not in self.spread and sources[0] in self.spread: sources[:2] = sources[1::-1]
+      if sources[1] not in self.spread: return None, numbers
+      values = {name: self.value(s) for name, s in zip("ac", (sources[0], *sources[2:]))}
+      return {**values, "b": self.value(sources[1].src[0])}, {**numbers, "b": 0}
+    if condition:
+      found = immediate(condition, sources[1].arg, max(bits, 32) if u.dtype.count == 1 else bits) if (
+        sources[1].op is Ops.CONST and sources[1].dtype.scalar() not in FLOATS) else None
+      if found is None: return None, numbers
+      return {"a": self.value(sources[0])}, {**numbers, "b": found}
+    return {name: self.value(s) for name, s in zip("abc", sources)}, numbers
+
+  def spelled(self, text: str, dtype: DType, numbers: dict[str, int]) -> str:
+    """A line for a type."""
+    size = dtype.scalar().itemsize
+    if dtype.count > 1:
+      text = text.replace(".T", "." + arrangement(size, dtype.itemsize)).replace(".E", "." + ELEMENTS[size])
+      text = text.replace(".H", ".16b" if dtype.itemsize > 8 else ".8b")
+    else: text = text.replace("R%", width(dtype) + "%").replace("Rzr", width(dtype) + "zr").replace("F%", scalar(dtype)
+                                                                                                    + "%")
+    return text.format_map(numbers) if "{" in text else text
+
+  # ***** comparisons *****
+
+  def compare(self, u: UOp) -> str:
+    """Compare two scalars, and return the condition under which u is true."""
+    a, b = u.src
+    dtype, conditions = a.dtype, CONDITIONS[family(a.dtype)]
+    if dtype in FLOATS:
+      zero = b.op is Ops.CONST and b.arg == 0
+      if zero: self.emit(f"fcmp {scalar(dtype)}%a, #0.0", a=self.value(a))
+      else: self.emit(f"fcmp {scalar(dtype)}%a, {scalar(dtype)}%b", a=self.value(a), b=self.value(b))
+      return conditions[u.op]
+    number = self.compared(b)
+    if number is not None and number >= 0: self.emit(f"cmp {width(dtype)}%a, #{number}", a=self.value(a))
+    elif number is not None: self.emit(f"cmn {width(dtype)}%a, #{-number}", a=self.value(a))
+    else: self.emit(f"cmp {width(dtype)}%a, {width(dtype)}%b", a=self.value(a), b=self.value(b))
+    return conditions[u.op]
+
+  def compared(self, u: UOp) -> int | None:
+    """A constant that cmp or cmn takes."""
+    if u.op is not Ops.CONST: return None
+    value = int(u.arg)
+    return value if -4096 < value < 4096 and (value >= 0 or u.dtype in dtypes.sints) else None
+
+  def comparison(self, u: UOp) -> Reg:
+    if u.dtype.count == 1: return self.code(f"cset w%d, {self.compare(u)}")
+    operand = u.src[0].dtype
+    if operand.scalar() is dtypes.bool: return self.logic(u)
+    self.mask_bytes[u] = operand.scalar().itemsize
+    values: dict[str, Any] = {"a": self.value(u.src[0]), "b": self.value(u.src[1])}
+    for text in LANES[family(operand)][u.op].split("; "): self.put(self.spelled(text, operand, {}), values)
+    made: Reg = values["d"]
+    return made
+
+  def truth(self, condition: UOp) -> str:
+    """Set the flags by a scalar bool, and return the condition under which it is true."""
+    if condition in self.flags: return self.compare(condition)
+    self.emit("cmp w%a, #0", a=self.value(condition))
+    return "ne"
+
+  def mask_of_flag(self, condition: UOp) -> Reg:
+    """A scalar bool in all bits of a vector."""
+    return self.code("dup v%d.2d, x%a", a=self.code(f"csetm x%d, {self.truth(condition)}"))
+
+  # ***** choices *****
+
+  def choose(self, u: UOp) -> Reg:
+    condition, yes, no = u.src
+    if u.dtype.count > 1 and condition.dtype.count > 1:
+      if is_mask(u): return self.logic(u)
+      mask = self.mask(condition, u.dtype.scalar().itemsize)
+      return self.blended(mask, self.value(yes), self.value(no))
+    return self.chosen(u, self.value(yes), self.value(no), condition)
+
+  def blended(self, mask: Reg, yes: Reg, no: Reg) -> Reg:
+    """yes where the mask is ones, else no."""
+    return self.code("bsl v%d:m.16b, v%a.16b, v%b.16b", m=mask, a=yes, b=no)
+
+  def chosen(self, u: UOp, yes: Reg, no: Reg, condition: UOp) -> Reg:
+    """One of two values by a scalar condition."""
+    if u.dtype.count > 1:
+      return self.blended(self.mask_of_flag(condition), yes, no)
+    test = self.truth(condition)
+    letter = scalar(u.dtype) if u.dtype in FLOATS else width(u.dtype)
+    return self.code(f"{'fcsel' if u.dtype in FLOATS else 'csel'} {letter}%d, {letter}%a, {letter}%b, {test}", a=yes,
+                     b=no)

@@ -1,0 +1,158 @@
+"""Rules of selection for AArch64: rows of assembly for an operation of a type. The target's operations are those that
+have a rule.
+
+    ADD     int     b:add    add R%d, R%a, #{b}
+    MULACC  float            fmadd F%d, F%a, F%b, F%c
+
+Columns are separated by two spaces: operation, types, condition, lines separated by ";". The first rule whose condition
+holds is taken. `%a` `%b` `%c` are the sources, `%d` is the result, other names are temporary registers. `%d:c` is a
+register that is read as c and written as d. R is w or x, F is s or d, by the type. In vectors T is the arrangement, E
+the
+element, H the arrangement of all bytes.
+
+Conditions: `b:add`, `b:sub`, `b:mask`, `b:shift`, `b:power`: the second source is a constant that the instruction
+takes, {b} in the
+lines. `b:element`: the second source is an element of a register in all lanes, v%b.E[{b}] in the lines.
+"""
+from __future__ import annotations
+import re
+from collections.abc import Callable
+from typing import Any
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.isa.arm64.table.immediates import mask_bits
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.uop.enums import Ops
+
+SCALAR = """
+ADD         int    b:add    add R%d, R%a, #{b}
+ADD         int    b:sub    sub R%d, R%a, #{b}
+ADD         int             add R%d, R%a, R%b
+SUB         int    b:add    sub R%d, R%a, #{b}
+SUB         int    b:sub    add R%d, R%a, #{b}
+SUB         int             sub R%d, R%a, R%b
+MUL         int    b:power  lsl R%d, R%a, #{b}
+MUL         int             mul R%d, R%a, R%b
+NEG         int             neg R%d, R%a
+AND         int    b:mask   and R%d, R%a, #{b}
+AND         int             and R%d, R%a, R%b
+OR          int    b:mask   orr R%d, R%a, #{b}
+OR          int             orr R%d, R%a, R%b
+XOR         int    b:mask   eor R%d, R%a, #{b}
+XOR         int             eor R%d, R%a, R%b
+SHL         int    b:shift  lsl R%d, R%a, #{b}
+SHR         sint   b:shift  asr R%d, R%a, #{b}
+SHR         uint   b:shift  lsr R%d, R%a, #{b}
+SHL         int             lsl R%t, R%a, R%b; cmp R%b, #{bits}; csel R%d, R%t, Rzr, lo
+SHR         uint            lsr R%t, R%a, R%b; cmp R%b, #{bits}; csel R%d, R%t, Rzr, lo
+SHR         sint            mov R%m, #{last}; cmp R%b, R%m; csel R%n, R%b, R%m, lo; asr R%d, R%a, R%n
+MAX         sint            cmp R%a, R%b; csel R%d, R%b, R%a, lt
+MAX         uint            cmp R%a, R%b; csel R%d, R%b, R%a, lo
+IDIV        sint            sdiv R%d, R%a, R%b
+IDIV        uint            udiv R%d, R%a, R%b
+MOD         sint            sdiv R%q, R%a, R%b; msub R%d, R%q, R%b, R%a
+MOD         uint            udiv R%q, R%a, R%b; msub R%d, R%q, R%b, R%a
+AND         bool            and w%d, w%a, w%b
+MUL         bool            and w%d, w%a, w%b
+OR          bool            orr w%d, w%a, w%b
+ADD         bool            orr w%d, w%a, w%b
+MAX         bool            orr w%d, w%a, w%b
+XOR         bool            eor w%d, w%a, w%b
+NEG         bool            eor w%d, w%a, #1
+ADD         float           fadd F%d, F%a, F%b
+SUB         float           fsub F%d, F%a, F%b
+MUL         float           fmul F%d, F%a, F%b
+FDIV        float           fdiv F%d, F%a, F%b
+NEG         float           fneg F%d, F%a
+SQRT        float           fsqrt F%d, F%a
+TRUNC       float           frintz F%d, F%a
+RECIPROCAL  float           fmov F%t, #1.0; fdiv F%d, F%t, F%a
+MULACC      float           fmadd F%d, F%a, F%b, F%c
+"""
+
+VECTOR = """
+ADD         int             add v%d.T, v%a.T, v%b.T
+SUB         int             sub v%d.T, v%a.T, v%b.T
+MUL         small           mul v%d.T, v%a.T, v%b.T
+NEG         int             neg v%d.T, v%a.T
+AND         int             and v%d.H, v%a.H, v%b.H
+OR          int             orr v%d.H, v%a.H, v%b.H
+XOR         int             eor v%d.H, v%a.H, v%b.H
+SHL         int    b:shift  shl v%d.T, v%a.T, #{b}
+SHR         sint   b:right  sshr v%d.T, v%a.T, #{b}
+SHR         uint   b:right  ushr v%d.T, v%a.T, #{b}
+SHL         int             ushl v%d.T, v%a.T, v%b.T
+SHR         sint            neg v%n.T, v%b.T; sshl v%d.T, v%a.T, v%n.T
+SHR         uint            neg v%n.T, v%b.T; ushl v%d.T, v%a.T, v%n.T
+MAX         ssmall          smax v%d.T, v%a.T, v%b.T
+MAX         usmall          umax v%d.T, v%a.T, v%b.T
+ADD         float           fadd v%d.T, v%a.T, v%b.T
+SUB         float           fsub v%d.T, v%a.T, v%b.T
+MUL         float  b:element  fmul v%d.T, v%a.T, v%b.E[{b}]
+MUL         float           fmul v%d.T, v%a.T, v%b.T
+FDIV        float           fdiv v%d.T, v%a.T, v%b.T
+NEG         float           fneg v%d.T, v%a.T
+SQRT        float           fsqrt v%d.T, v%a.T
+TRUNC       float           frintz v%d.T, v%a.T
+RECIPROCAL  float           fmov v%t.T, #1.0; fdiv v%d.T, v%t.T, v%a.T
+MULACC      float  b:element  fmla v%d:c.T, v%a.T, v%b.E[{b}]
+MULACC      float           fmla v%d:c.T, v%a.T, v%b.T
+"""
+
+# the comparisons of a < b, a == b, a != b: the condition after cmp or fcmp. A comparison with NaN is false, but !=
+CONDITIONS = {"sint": {Ops.CMPLT: "lt", Ops.CMPEQ: "eq", Ops.CMPNE: "ne"}, "uint": {Ops.CMPLT: "lo", Ops.CMPEQ: "eq",
+                                                                                    Ops.CMPNE: "ne"},
+              "float": {Ops.CMPLT: "mi", Ops.CMPEQ: "eq", Ops.CMPNE: "ne"}}
+# the same for lanes: lines that make a mask
+LANES = {"sint": {Ops.CMPLT: "cmgt v%d.T, v%b.T, v%a.T", Ops.CMPEQ: "cmeq v%d.T, v%a.T, v%b.T",
+                  Ops.CMPNE: "cmeq v%t.T, v%a.T, v%b.T; mvn v%d.H, v%t.H"},
+         "uint": {Ops.CMPLT: "cmhi v%d.T, v%b.T, v%a.T", Ops.CMPEQ: "cmeq v%d.T, v%a.T, v%b.T",
+                  Ops.CMPNE: "cmeq v%t.T, v%a.T, v%b.T; mvn v%d.H, v%t.H"},
+         "float": {Ops.CMPLT: "fcmgt v%d.T, v%b.T, v%a.T", Ops.CMPEQ: "fcmeq v%d.T, v%a.T, v%b.T",
+                   Ops.CMPNE: "fcmeq v%t.T, v%a.T, v%b.T; mvn v%d.H, v%t.H"}}
+
+SINTS, UINTS = tuple(dtypes.sints), tuple(dtypes.uints)
+FLOATS = (dtypes.float32, dtypes.float64)
+def _small(types: tuple[DType, ...]) -> tuple[DType, ...]: return tuple(t for t in types if t.itemsize < 8)
+def _wide(types: tuple[DType, ...]) -> tuple[DType, ...]: return tuple(t for t in types if t.itemsize >= 4)
+
+TYPES: dict[str, tuple[DType, ...]] = {
+  "int": SINTS + UINTS, "sint": SINTS, "uint": UINTS, "float": FLOATS, "bool": (dtypes.bool,),
+  "small": _small(SINTS + UINTS), "ssmall": _small(SINTS), "usmall": _small(UINTS),
+  "wide": _wide(SINTS + UINTS), "swide": _wide(SINTS), "uwide": _wide(UINTS)}
+
+class RuleRow(NamedTuple):
+  """A row: the condition, and the lines."""
+  condition: str
+  lines: tuple[str, ...]
+
+def parse(text: str) -> dict[tuple[Ops, DType], list[RuleRow]]:
+  """The rules of a table, by operation and type, best first."""
+  rules: dict[tuple[Ops, DType], list[RuleRow]] = {}
+  for row in filter(None, text.split("\n")):
+    name, types, *rest = re.split(r"  +", row)
+    condition, code = rest if len(rest) == 2 else ("", rest[0])
+    rule = RuleRow(condition, tuple(line.strip() for line in code.split(";")))
+    for dtype in TYPES[types]: rules.setdefault((Ops[name], dtype), []).append(rule)
+  return rules
+
+SCALAR_RULES, VECTOR_RULES = parse(SCALAR), parse(VECTOR)
+
+def family(dtype: DType) -> str:
+  """The key of CONDITIONS and LANES for the type of what is compared."""
+  if dtype.scalar() in FLOATS: return "float"
+  return "sint" if dtype.scalar() in dtypes.sints else "uint"
+
+# Conditions of constants: the constant, and the bits of the type -> the number in the lines, or None
+IMMEDIATES: dict[str, Callable[[int, int], int | None]] = {
+  "b:add": lambda n, bits: n if 0 <= n < 4096 else None,
+  "b:sub": lambda n, bits: -n if -4096 < n < 0 else None,
+  "b:mask": lambda n, bits: n & (1 << bits) - 1 if mask_bits(n & (1 << bits) - 1, bits) is not None else None,
+  "b:shift": lambda n, bits: n if 0 <= n < bits else None,
+  "b:power": lambda n, bits: n.bit_length() - 1 if n > 0 and not n & n - 1 else None,
+  "b:right": lambda n, bits: n if 0 < n <= bits else None,
+}
+
+def immediate(condition: str, value: Any, bits: int) -> int | None:
+  """The number in the lines of a rule, if a constant fulfils its condition."""
+  return IMMEDIATES[condition](int(value), bits)
