@@ -4,7 +4,8 @@ from typing import Any
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.arm64.select.part import ELEMENTS, Part, arrangement, is_mask, scalar, width
-from tinyhw.isa.arm64.select.rules import CONDITIONS, FLOATS, LANES, SCALAR_RULES, VECTOR_RULES, RuleRow, family, immediate
+from tinyhw.isa.arm64.select.rules import (
+  CONDITIONS, FLOATS, LANES, SCALAR_RULES, VECTOR_RULES, RuleRow, family, immediate)
 from tinyhw.machine.ir.inst import Reg
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
