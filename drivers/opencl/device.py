@@ -177,11 +177,11 @@ class ClDevice(Compiled):
         status = 0
         if started == last: status = start(*kernel.start[:-1], ctypes.byref(event))
         elif kernel.grid: status = start(*kernel.start)
-        if status: raise self._failed(f"starting kernel {kernel.name}", status)
+        if status: raise failure(f"{self.name} ({self.about.title}): starting kernel {kernel.name}", status)
         started += 1
         self.workgroups += kernel.grid
-    finally:   # an interrupt, or a mistake in a later launch, leaves some of them started
-      if started and last >= 0 and self.lost is None: self._follow(event, started, work)
+    finally:   # an interrupt, or a later launch that is refused, leaves some of them started
+      if started and last >= 0: self._follow(event, started, work)
 
   def _follow(self, event: ctypes.c_void_p, started: int, work: Sequence[Work]) -> None:
     """Note a submission that was started. event: of its last launch; without one, a new one is put after it."""
