@@ -35,6 +35,7 @@ from tinyhw.methods.data import hostdata
 from tinyhw.methods.graph import graph
 from tinyhw.methods.graph.memory import constant_value, is_storage
 from tinyhw.methods.kernels import Kernels
+from tinyhw.methods.names import respell
 from tinyhw.threads import lock
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -511,6 +512,8 @@ class Tensor(Kernels, metaclass=_TensorType):
     total = Tensor._operand(self, "uprod", self)
     for x in uops: total = total.mul(x)
     return total
+
+respell(Tensor)
 
 def _new_nodes(found: Any, known: set[UOp]) -> list[UOp]:
   """Return the nodes of the new float Tensors that a function returned."""

@@ -26,6 +26,8 @@ CODEGEN_ROOMS = {   # of codegen: what each may import of the others
   "lower": "kernel transform math", "plan": "kernel transform matrix lower"}
 # of the engine: what each may import of the others
 ENGINE_ROOMS = {"memory": "", "schedule": "memory", "run": "memory schedule"}
+# above Tensor, loaded when they are asked for: what each may import of the others
+ROOMS = {"functional": "", "special": "functional", "linalg": "functional", "compat": "functional special linalg"}
 # A module follows the longest name that it begins with, and may import that name's own modules and what begins with the
 # names on the right.
 MAY_IMPORT = {name: names.split() for name, names in {
@@ -69,6 +71,8 @@ MAY_IMPORT = {name: names.split() for name, names in {
   "tinyhw.capture": f"{COMPILER} tinyhw.tensor tinyhw.methods",
   **dict.fromkeys(("tinyhw.function", "tinyhw.nn", "tinyhw.llm"),
                   f"{COMPILER} tinyhw.tensor tinyhw.methods tinyhw.gradient tinyhw.function tinyhw.capture tinyhw.nn"),
+  **{f"tinyhw.{room}": f"{COMPILER} tinyhw.tensor tinyhw.methods tinyhw.gradient " + " ".join(
+       f"tinyhw.{other}" for other in others.split()) for room, others in ROOMS.items()},
   "tinyhw.methods.data.dlpack": f"{BASE} tinyhw.autogen",
   "tinyhw.viz": f"{COMPILER} tinyhw.machine",
   "tinyhw.selftest.doctor": f"{BASE} tinyhw.device tinyhw.isa",

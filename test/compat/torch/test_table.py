@@ -1,0 +1,33 @@
+"""compat/torch/table.py: each name leads to a function with a docstring."""
+from __future__ import annotations
+import importlib
+
+import pytest
+
+from tinyhw.compat.torch.table import NOT_METHODS, TABLE, methods
+
+ROWS = [(namespace, name, *place) for namespace, rows in TABLE.items() for name, place in rows.items()]
+
+def test_each_name_is_computed_somewhere() -> None:
+  for namespace, name, module, ours in ROWS:
+    if module.startswith("@"): continue
+    function = getattr(importlib.import_module(module), ours, None)
+    assert callable(function), f"{namespace}.{name}: {module} has no {ours}"
+    assert function.__doc__, f"{module}.{ours} has no docstring"
+
+def test_methods() -> None:
+  assert NOT_METHODS <= set(TABLE[""])
+  assert {"add", "max", "to", "expand"} <= set(methods())
+
+def test_the_table_names_what_pytorch_has() -> None:
+  torch = pytest.importorskip("torch")
+  for namespace, name, *_ in ROWS:
+    holder = torch.Tensor if namespace == "methods" else torch
+    for part in namespace.split(".") if namespace not in ("", "methods") else (): holder = getattr(holder, part)
+    if namespace == "methods" and hasattr(holder, f"{name}_") or name in PRIVATE: continue
+    assert hasattr(holder, name), f"PyTorch has no {namespace}.{name}"
+
+# Names of operators that PyTorch has below torch.ops.aten or as methods.
+PRIVATE = {"max_pool2d_with_indices_backward", "slice", "arctan2", "conv_transpose1d", "constant_pad_nd", "max_pool3d",
+           "native_dropout_backward", "_upsample_bilinear2d_aa", "_segment_reduce", "_native_batch_norm_legit",
+           "_batch_norm_with_update"}

@@ -1,0 +1,67 @@
+"""compat/torch/tensors.py: the class with PyTorch's methods."""
+from __future__ import annotations
+
+import pytest
+from torch_cases import agree
+
+import tinyhw.compat.torch as torch
+from tinyhw import Tensor
+from tinyhw.errors import ArgumentError
+
+CASES = """
+x + ints
+3 - x
+x / 2 + 1 / p
+ints // 3
+x % p
+2 ** x
+x @ m
+x.T @ y
+x > y
+ints & 3
+~mask
+x.max(1)
+x.std(True)
+x.sort(descending=True)
+x.where(mask, y)
+x.to(torch.float64)
+x.double().int()
+x.new_zeros(2, 3)
+x.sum_to_size(1, 4)
+x.unfold(1, 2, 2)
+x.svd()[1]
+x[:, None, 1:].squeeze(1)
+""".strip().splitlines()
+
+@pytest.mark.parametrize("expression", CASES)
+def test_agrees_with_pytorch(expression: str) -> None: agree(expression)
+
+def test_methods_follow_pytorch_where_the_two_contradict() -> None:
+  x = [[1.0, 5.0], [7.0, 3.0]]
+  assert torch.tensor(x).max(1).indices.tolist() == [1, 0]
+  assert Tensor(x).max(1).tolist() == [5.0, 7.0]
+  assert str(torch.tensor([1, 2]).dtype) == "dtypes.int64"
+  assert str(torch.tensor([1, 2]).sum().dtype) == "dtypes.int64"
+
+def test_results_are_of_the_class() -> None:
+  x = torch.tensor([1.0, 2.0])
+  for y in (x + 1, 1 + x, -x, x[0], x.sum(), x.detach(), x.clone(), x.reshape(2, 1), x.T, torch.exp(x)):
+    assert type(y) is torch.Tensor
+
+def test_writes_in_place() -> None:
+  x = torch.zeros(4)
+  view = x[1:3]
+  view += 2
+  x[0] = 7
+  view.mul_(3)
+  assert x.tolist() == [7.0, 6.0, 6.0, 0.0]
+  assert x.zero_() is x
+  assert x.tolist() == [0.0] * 4
+  with pytest.raises(ArgumentError, match="cannot be written into"): x.sum_()
+  with pytest.raises(AttributeError, match="frob_"): x.frob_()
+
+def test_gradients() -> None:
+  x = torch.tensor([1.0, 2.0], requires_grad=True)
+  (x * x).sum().backward(retain_graph=True)
+  assert x.grad.tolist() == [2.0, 4.0]
+  assert type(x.grad) is torch.Tensor

@@ -1,0 +1,52 @@
+"""functional/nn/activations.py against PyTorch: values, types, shapes, gradients. Some by hand."""
+from __future__ import annotations
+
+import pytest
+from torch_cases import agree
+
+import tinyhw.compat.torch as torch
+from tinyhw.errors import ArgumentError
+
+F = torch.nn.functional
+
+CASES = """
+F.relu(x)
+F.relu6(x)
+F.leaky_relu(x, 0.2)
+F.elu(x, 0.5)
+F.celu(x, 2.0)
+F.selu(x)
+F.silu(x)
+F.mish(x)
+F.hardswish(x)
+F.hardtanh(x, -0.5, 0.5)
+F.threshold(x, 0.1, 7.0)
+F.rrelu(x)
+F.gelu(x)
+F.gelu(x, approximate="tanh")
+F.softplus(x, 3.0)
+F.hardshrink(x)
+F.softshrink(x, 0.2)
+F.tanhshrink(x)
+F.softsign(x)
+F.logsigmoid(x)
+F.glu(x)
+F.prelu(x, w)
+F.dropout(x, 0.5, training=False)
+torch.logit(u, eps=0.1)
+F.one_hot(i, 4)
+""".strip().splitlines()
+
+@pytest.mark.parametrize("expression", CASES)
+def test_agrees_with_pytorch(expression: str) -> None: agree(expression)
+
+def test_dropout_keeps_the_mean() -> None:
+  kept = F.dropout(torch.ones(4000), 0.25)
+  assert kept.mean().item() == pytest.approx(1.0, abs=0.05)
+  assert sorted(set(kept.tolist())) == pytest.approx([0.0, 4 / 3])
+  with pytest.raises(ArgumentError, match="p is 2"): F.dropout(torch.ones(3), 2)
+
+def test_in_place() -> None:
+  x = torch.tensor([-1.0, 2.0])
+  F.relu(x, inplace=True)
+  assert x.tolist() == [0.0, 2.0]

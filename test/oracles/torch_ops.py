@@ -1,0 +1,285 @@
+"""Run PyTorch's operator database through `tinyhw.compat.torch`, and count what agrees.
+
+    python3 test/oracles/torch_ops.py                  # counts
+    python3 test/oracles/torch_ops.py -v               # and the reasons, operator by operator
+    python3 test/oracles/torch_ops.py -v linalg. sort  # operators whose names begin so
+    python3 test/oracles/torch_ops.py --errors         # PyTorch's samples of bad input: which are refused
+    python3 test/oracles/torch_ops.py --record         # write the counts to test/oracles/torch_ops.json
+
+An operator is a name; its variants are counted together. It is whole if all samples agree in value, type and shape by
+assert_close's defaults, in part if some do, none if none does, absent if `tinyhw.compat.torch` lacks the name. A sample
+is wrong if it gives another result; one that raises is failed, and not wrong. Results that are free to differ are
+compared by a property: DRAWN by type and shape, and the others as the database's own `output_process_fn_grad` says.
+A sample agrees by accuracy if its distance from PyTorch's float64 result is at most 4 times that of PyTorch's float32.
+
+Needs torch, with scipy and expecttest.
+"""
+from __future__ import annotations
+import argparse
+import collections
+import importlib
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = Path(__file__).with_suffix(".json")
+
+# Operators with random or undefined results: only type and shape are compared.
+DRAWN = frozenset("""
+  cauchy exponential geometric log_normal normal uniform randn randn_like rand_like randint randint_like multinomial
+  bernoulli empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize_ resize_as_
+  nn.functional.rrelu nn.functional.dropout nn.functional.dropout2d nn.functional.dropout3d nn.functional.alpha_dropout
+  nn.functional.feature_alpha_dropout nn.functional.scaled_dot_product_attention nn.functional.fractional_max_pool2d
+  nn.functional.fractional_max_pool3d nn.functional.multi_head_attention_forward svd_lowrank pca_lowrank
+""".split())
+# Of these, the ones that are exact where no probability is given: its keyword, or its position after the input.
+EXACT_WITHOUT_CHANCE: dict[str, tuple[str, int]] = {
+  "nn.functional.scaled_dot_product_attention": ("dropout_p", 3), "nn.functional.rrelu": ("training", 2),
+  "nn.functional.multi_head_attention_forward": ("dropout_p", 9)}
+# The database calls these with another order of parameters than the function of the name has: by name and variant.
+ORDERS = {("where", ""): (1, 0, 2), ("einsum", ""): (1, 0), ("nn.functional.embedding", ""): (1, 0),
+          ("nn.functional.embedding_bag", ""): (1, 0), ("normal", "number_mean"): (1, 0)}
+# The database composes these of several functions: by name and variant, what it calls, as a function of our torch.
+COMPOSED: dict[tuple[str, str], Any] = {
+  ("linalg.lstsq", "grad_oriented"): lambda torch, a, b, driver: torch.linalg.lstsq(a, b, driver=driver)[:2],
+  ("linalg.pinv", "singular"): lambda torch, a, b: torch.linalg.pinv(a @ b.mT),
+  ("svd_lowrank", ""): lambda torch, a, b, **options: torch.svd_lowrank(a @ b.mT, **options),
+  ("pca_lowrank", ""): lambda torch, a, b, **options: torch.pca_lowrank(a @ b.mT, **options),
+  ("normal", "in_place"): lambda torch, x, *args, **options: x.normal_(*args, **options),
+  ("max_pool2d_with_indices_backward", ""): lambda torch, x, **options: pooling_gradient(torch, x, **options),
+}
+LEFT_OUT = {"jiterator_": "operators that compile CUDA source"}
+
+class Verdict(NamedTuple):
+  """How many samples of an operator agree (of these, by accuracy), are wrong, fail; and the reasons with counts."""
+  agree: int
+  accurate: int
+  wrong: int
+  failed: int
+  absent: bool
+  reasons: dict[str, int]
+
+  @property
+  def kind(self) -> str:
+    if self.absent: return "absent"
+    if not self.wrong and not self.failed: return "whole"
+    return "part" if self.agree else "none"
+
+def main() -> int:
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument("names", nargs="*", help="beginnings of names; all if there are none")
+  parser.add_argument("-v", action="store_true", help="reasons")
+  parser.add_argument("--errors", action="store_true", help="samples of bad input instead")
+  parser.add_argument("--record", action="store_true", help=f"write the counts to {RECORD.name}")
+  parser.add_argument("--dtype", default="float32")
+  parser.add_argument("--most", type=int, default=0, help="samples of one operator, spread over all; 0: all of them")
+  options = parser.parse_args()
+  verdicts = judge(options.names, options.dtype, options.most, options.errors, options.v)
+  found = counts(verdicts)
+  print(json.dumps(found))
+  if options.record: RECORD.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+  return 0
+
+def judge(names: list[str], dtype: str = "float32", most: int = 0, errors: bool = False,
+          verbose: bool = False) -> dict[str, Verdict]:
+  """Judge the operators whose names begin with one of `names`, or all."""
+  sys.path.insert(0, str(ROOT))
+  warnings.simplefilter("ignore")
+  database = importlib.import_module("torch.testing._internal.common_methods_invocations").op_db
+  torch = importlib.import_module("torch")
+  kind = getattr(torch, dtype)
+  entries: dict[str, list[Any]] = collections.defaultdict(list)
+  for op in database:
+    if kind not in op.supported_dtypes("cpu") or op.name.startswith(tuple(LEFT_OUT)): continue
+    if not names or op.name.startswith(tuple(names)): entries[op.name].append(op)
+  verdicts = {}
+  for name, ops in entries.items():
+    began = time.time()
+    verdicts[name] = found = Operator(torch, name).verdict(ops, kind, most, errors)
+    if verbose:
+      print(f"{found.kind:6} {name} {found.agree} agree, {found.wrong} wrong, {found.failed} failed, "
+            f"{time.time() - began:.1f} s", flush=True)
+      for reason, count in sorted(found.reasons.items(), key=lambda item: -item[1])[:6]:
+        print(f"         {count} x {reason}", flush=True)
+  return verdicts
+
+def counts(verdicts: dict[str, Verdict]) -> dict[str, Any]:
+  torch = importlib.import_module("torch")
+  kinds = collections.Counter(v.kind for v in verdicts.values())
+  return {"torch": torch.__version__, "date": time.strftime("%Y-%m-%d"), "operators": len(verdicts),
+          **{kind: kinds[kind] for kind in ("whole", "part", "none", "absent")},
+          "operators with a wrong sample": sum(bool(v.wrong) for v in verdicts.values()),
+          "samples": sum(v.agree + v.wrong + v.failed for v in verdicts.values()),
+          "agree": sum(v.agree for v in verdicts.values()),
+          "of these, by accuracy": sum(v.accurate for v in verdicts.values()),
+          "wrong": sum(v.wrong for v in verdicts.values())}
+
+class Operator:
+  """An operator of the database and its namesake in `tinyhw.compat.torch`."""
+  def __init__(self, torch: Any, name: str) -> None:
+    self.torch, self.name = torch, name
+    self.ours = importlib.import_module("tinyhw.compat.torch")
+    self.errors = importlib.import_module("tinyhw.errors")
+    self.function = self.find()
+
+  def find(self) -> Any:
+    """The function of this name, or the method; a property is a function, too. None if there is neither."""
+    holder: Any = self.ours
+    try:
+      for part in self.name.removeprefix("torch.").split("."): holder = getattr(holder, part)
+      if callable(holder): return holder
+    except (AttributeError, ImportError): pass
+    member = getattr(self.ours.Tensor, self.name, None)
+    if isinstance(member, property): return member.fget
+    return member if callable(member) else None
+
+  def verdict(self, ops: list[Any], kind: Any, most: int, errors: bool) -> Verdict:
+    tally: collections.Counter[str] = collections.Counter()
+    reasons: collections.Counter[str] = collections.Counter()
+    for op in ops:
+      self.torch.manual_seed(0)
+      try: samples = list(op.error_inputs("cpu") if errors else op.sample_inputs("cpu", kind)) if (
+        not errors or op.error_inputs_func is not None) else []
+      except Exception as error:   # noqa: BLE001  # the database's own fault
+        reasons[f"the database: {error!r}"[:150]] += 1
+        continue
+      if most and len(samples) > most: samples = samples[::-(-len(samples) // most)]
+      self.original, self.variant = op.op, op.variant_test_name
+      for sample in samples:
+        outcome, reason = ("failed", "absent") if self.function is None else (
+          self.refuses(sample) if errors else self.judge(sample))
+        tally[outcome] += 1
+        if outcome in ("wrong", "failed"): reasons[f"{outcome}: {reason}"] += 1
+    return Verdict(tally["agree"] + tally["accurate"], tally["accurate"], tally["wrong"], tally["failed"],
+                   self.function is None, dict(reasons))
+
+  # ***** one sample *****
+
+  def judge(self, sample: Any) -> tuple[str, str]:
+    try: found = self.theirs(self.call(sample))
+    except Exception as error:   # noqa: BLE001  # whatever it is, it is the reason
+      return "failed", f"{type(error).__name__}: {error}".split("\n")[0][:170]
+    self.torch.manual_seed(0)
+    expected = self.original(sample.input, *sample.args, **sample.kwargs)
+    try: self.compare(sample, found, expected)
+    except Exception as error:   # noqa: BLE001
+      if self.is_as_accurate(sample, found, expected): return "accurate", ""
+      return "wrong", " ".join(f"{sample.summary() if hasattr(sample, 'summary') else ''} {error}".split())[:330]
+    return "agree", ""
+
+  original: Any = None
+  variant = ""
+
+  def call(self, sample: Any) -> Any:
+    self.ours.manual_seed(0)
+    args, keywords = self.mine((sample.input, *sample.args)), self.mine(dict(sample.kwargs))
+    if (order := ORDERS.get((self.name, self.variant))) is not None: args = [*[args[i] for i in order],
+                                                                             *args[len(order):]]
+    if (composed := COMPOSED.get((self.name, self.variant))) is not None: return composed(self.ours, *args, **keywords)
+    return self.function(*args, **keywords)
+
+  def refuses(self, sample: Any) -> tuple[str, str]:
+    """Does an error of ours answer a sample of bad input?"""
+    try: found = self.call(sample.sample_input)
+    except self.errors.InternalError as error: return "failed", f"internal: {error}"[:150]
+    except self.errors.TinyError: return "agree", ""
+    except Exception as error:   # noqa: BLE001
+      return "failed", f"{type(error).__name__}: {error}"[:150]
+    try: self.theirs(found)
+    except self.errors.InternalError as error: return "failed", f"internal: {error}"[:150]
+    except self.errors.TinyError: return "agree", ""
+    except Exception as error:   # noqa: BLE001
+      return "failed", f"{type(error).__name__}: {error}"[:150]
+    return "wrong", f"silent, where PyTorch says {sample.error_regex}"[:150]
+
+  def compare(self, sample: Any, found: Any, expected: Any) -> None:
+    torch = self.torch
+    if self.is_drawn(sample):
+      for a, b in zip(self.flat(found), self.flat(expected), strict=True):
+        assert a.shape == b.shape and a.dtype == b.dtype, f"{a.shape} {a.dtype}, not {b.shape} {b.dtype}"
+      return
+    process = sample.output_process_fn_grad
+    found, expected = process(found), process(expected)
+    many = self.flat(found), self.flat(expected)
+    assert len(many[0]) == len(many[1]), f"{len(many[0])} results, not {len(many[1])}"
+    for a, b in zip(*many):
+      if isinstance(b, torch.Tensor) or isinstance(a, torch.Tensor):
+        torch.testing.assert_close(a, b.detach().resolve_conj().resolve_neg(), equal_nan=True)
+      else: assert a == b, f"{a!r}, not {b!r}"
+
+  def is_as_accurate(self, sample: Any, found: Any, expected: Any) -> bool:
+    """Are the float32 results at most four times as far from PyTorch's float64 results as PyTorch's own are?
+
+    Both results have rounding errors, and where terms cancel, these exceed assert_close's bounds.
+    """
+    torch = self.torch
+    def wide(x: Any) -> Any: return x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+    exact = sample.transform(wide)
+    if any(x is torch.float32 for x in (*exact.args, *exact.kwargs.values())): return False
+    try: results = self.original(exact.input, *exact.args, **exact.kwargs)
+    except Exception: return False   # noqa: BLE001  # no float64
+    process = sample.output_process_fn_grad
+    many = [self.flat(process(x)) for x in (found, expected, results)]
+    if len({len(m) for m in many}) != 1: return False
+    for a, b, c in zip(*many):
+      if not isinstance(b, torch.Tensor): return False
+      if a.shape != b.shape or a.dtype != b.dtype: return False
+      if not b.is_floating_point():
+        if not torch.equal(a, b): return False
+        continue
+      ours, theirs = ((x.double() - c.double()).abs().nan_to_num(0.0, 0.0, 0.0).max() for x in (a, b))
+      if not torch.equal(a.isfinite(), b.isfinite()) or ours > 4 * theirs: return False
+    return True
+
+  def is_drawn(self, sample: Any) -> bool:
+    if self.name not in DRAWN: return False
+    option = EXACT_WITHOUT_CHANCE.get(self.name)
+    if option is None: return True
+    name, place = option
+    return bool(sample.kwargs.get(name, sample.args[place] if len(sample.args) > place else 0.0))
+
+  def flat(self, x: Any) -> list[Any]:
+    if isinstance(x, (tuple, list)): return [y for item in x for y in self.flat(item)]
+    return [x]
+
+  # ***** conversion *****
+
+  def mine(self, x: Any) -> Any:
+    """Arguments of PyTorch as ours."""
+    torch = self.torch
+    if isinstance(x, torch.Tensor):
+      if x.layout is not torch.strided: return x
+      x = x.detach().resolve_conj().resolve_neg()
+      return self.ours.tensor(x.tolist() if x.dtype is torch.bfloat16 else x.numpy(), dtype=self.mine(x.dtype))
+    if isinstance(x, (torch.dtype, torch.memory_format, torch.layout)):
+      return getattr(self.ours, str(x).removeprefix("torch."), x)
+    if isinstance(x, torch.device): return str(x)
+    if isinstance(x, torch.nn.PairwiseDistance):
+      return lambda a, b: self.ours.pairwise_distance(a, b, x.norm, x.eps, x.keepdim)
+    if isinstance(x, torch.Size): return tuple(x)
+    if isinstance(x, (tuple, list)): return type(x)([self.mine(y) for y in x])
+    if isinstance(x, dict): return {key: self.mine(y) for key, y in x.items()}
+    return x
+
+  def theirs(self, x: Any) -> Any:
+    """Results of ours as PyTorch's."""
+    torch = self.torch
+    if isinstance(x, self.ours.Tensor):
+      kind = getattr(torch, str(x.dtype).removeprefix("dtypes."))
+      flat = x.tolist() if kind is torch.bfloat16 else x.numpy()
+      return torch.tensor(flat, dtype=kind).reshape(tuple(int(d) for d in x.shape))
+    if isinstance(x, (tuple, list)): return tuple([self.theirs(y) for y in x])
+    return x
+
+def pooling_gradient(torch: Any, x: Any, kernel_size: Any = (), stride: Any = (), padding: Any = (0,),
+                     dilation: Any = (1,), ceil_mode: bool = False, **_: Any) -> Any:
+  """The gradient of ones through max_pool2d."""
+  best, places = torch.nn.functional.max_pool2d(x, kernel_size, stride, padding, dilation, ceil_mode, True)
+  return torch.max_pool2d_with_indices_backward(torch.ones_like(best), x, kernel_size, stride, padding, dilation,
+                                                ceil_mode, places)
+
+if __name__ == "__main__": sys.exit(main())

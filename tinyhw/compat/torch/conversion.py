@@ -1,0 +1,144 @@
+"""Types, copies and the like of tensors with PyTorch's parameters, and functions without a room of their own."""
+from __future__ import annotations
+import math
+from typing import Any
+
+from tinyhw.compat.torch.creation import place
+from tinyhw.compat.torch.dress import kind_of
+from tinyhw.dtype import DType, dtypes, least_upper_dtype
+from tinyhw.errors import ArgumentError, DTypeError, ShapeError
+from tinyhw.functional.operands import checked, floats, result_type, sizes
+from tinyhw.functional.reductions import sum as sum_over
+from tinyhw.functional.shapes import cat
+from tinyhw.methods.base import Handle
+from tinyhw.tensor import Tensor
+
+def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False,
+       memory_format: Any = None) -> Tensor:
+  """Return the tensor with another type, on another device, or both; or those of another tensor."""
+  x = checked("to", input)
+  for arg in args:
+    if isinstance(arg, bool): continue
+    if isinstance(arg, Handle): dtype, device = arg.dtype, arg.device
+    elif isinstance(arg, DType): dtype = arg
+    elif arg is not None: device = arg
+  kind = kind_of(dtype)
+  if device is not None: x = x.to(place(device) if not isinstance(device, tuple) else device)
+  x = x if kind is None else x.cast(kind)
+  return x.clone() if copy else x
+
+def _casts(kind: DType) -> Any:
+  def cast(input: Tensor, memory_format: Any = None) -> Tensor:
+    return checked("a cast", input).cast(kind)
+  cast.__doc__ = f"Cast to {kind!r}."
+  return cast
+
+bfloat16, half, double = (_casts(k) for k in (dtypes.bfloat16, dtypes.float16, dtypes.float64))
+byte, char, short, int_, long = (_casts(k) for k in (dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32,
+                                                     dtypes.int64))
+float_, bool_ = _casts(dtypes.float32), _casts(dtypes.bool)
+
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+  """Cast to the type of another tensor."""
+  return input.cast(other.dtype)
+
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+  """Return a copy."""
+  return checked("clone", input).clone()
+
+def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
+  """Return the tensor in memory of its own."""
+  return checked("contiguous", input).contiguous()
+
+def itself(input: Tensor) -> Tensor:
+  """Return the input: conjugates, real parts and the like of real numbers."""
+  return checked("this function", input)
+
+def copied(input: Tensor, *args: Any, **keywords: Any) -> Tensor:
+  """Return a copy."""
+  return input.clone()
+
+def detach(input: Tensor) -> Tensor:
+  """Return the values without a gradient."""
+  return input.detach()
+
+def item(input: Tensor) -> Any:
+  """Return the only element as a number of Python."""
+  return input.item()
+
+def numel(input: Tensor) -> int:
+  """Return the number of elements."""
+  return int(checked("numel", input).numel())
+
+def size(input: Tensor, dim: int | None = None) -> Any:
+  """Return the shape, or one size."""
+  return sizes(input) if dim is None else sizes(input)[dim]
+
+def dim(input: Tensor) -> int:
+  """Return the number of axes."""
+  return input.ndim
+
+def is_tensor(obj: Any) -> bool:
+  """Is it a tensor?"""
+  return isinstance(obj, Handle)
+
+def is_floating_point(input: Tensor) -> bool:
+  """Are the elements floats?"""
+  return dtypes.is_float(input.dtype)
+
+def is_complex(input: Tensor) -> bool:
+  """Are the elements complex? They never are."""
+  return False
+
+def can_cast(from_: Any, to: Any) -> bool:
+  """May a type be cast to another by PyTorch's rules? Not to a lower kind."""
+  kinds = [0 if k is dtypes.bool else 1 if dtypes.is_int(k) else 2 for k in (from_, to)]
+  return kinds[0] <= kinds[1]
+
+def promote_types(type1: DType, type2: DType) -> DType:
+  """Return the type to which two promote."""
+  return least_upper_dtype(type1, type2)
+
+def result_type_of(tensor1: Any, tensor2: Any) -> DType:
+  """Return the type of an operation between two operands."""
+  return result_type(tensor1, tensor2)
+
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+  """Sum over axes until the shape is `size`, from which the input's shape could have been broadcast."""
+  wanted = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
+  extra = input.ndim - len(wanted)
+  if extra < 0: raise ShapeError(f"sum_to_size: {input.shape} has fewer axes than {wanted}")
+  axes = tuple([i for i, d in enumerate(sizes(input)) if i < extra or wanted[i - extra] == 1 != d])
+  for i, d in enumerate(sizes(input)[extra:]):
+    if wanted[i] not in (1, d): raise ShapeError(f"sum_to_size: {input.shape} does not sum to {wanted}")
+  return sum_over(input, axes, keepdim=True).reshape(wanted) if axes else input.reshape(wanted)
+
+def unary(name: str) -> Any:
+  """Return a method of one tensor as a function that casts integers to the default float type."""
+  def function(input: Tensor) -> Tensor:
+    return getattr(floats(checked(name, input))[0], name)()  # type: ignore[no-any-return]
+  function.__name__, function.__doc__ = name, getattr(Tensor, name).__doc__
+  return function
+
+def same(name: str) -> Any:
+  """Return a method of one tensor as a function."""
+  def function(input: Tensor) -> Tensor:
+    x = checked(name, input)
+    if x.dtype is dtypes.bool and name not in ("logical_not", "bitwise_not", "isnan", "isfinite"):
+      raise DTypeError(f"{name} wants numbers, not bools; cast them")
+    return getattr(x, name)()  # type: ignore[no-any-return]
+  function.__name__, function.__doc__ = name, getattr(Tensor, name).__doc__
+  return function
+
+def chunk_cat(tensors: Any, dim: int, num_chunks: int) -> Tensor:
+  """Split each tensor into chunks along an axis, flatten the rest, and join the tensors' chunks."""
+  if not tensors: raise ArgumentError("_chunk_cat wants a tensor at least")
+  rows = []
+  dim = dim % tensors[0].ndim
+  for x in tensors:
+    lead, n, rest = sizes(x)[:dim], sizes(x)[dim], sizes(x)[dim + 1:]
+    each = -(-n // num_chunks)
+    padded = x.pad([(0, each * num_chunks - n) if i == dim else None for i in range(x.ndim)])
+    rows.append(padded.reshape(*lead, num_chunks, each * math.prod(rest)))
+  return cat(rows, dim + 1)
+

@@ -1,0 +1,85 @@
+"""The two classes of one tensor: plain (`tinyhw.Tensor`, tinygrad's meaning) and dressed (`TorchTensor`, PyTorch's).
+
+What computes works on plain tensors. `dressed` makes of such a function one that takes and returns dressed ones. The
+handles share the node, and a write through one shows in the other.
+"""
+from __future__ import annotations
+from collections.abc import Callable
+import functools
+import inspect
+from typing import Any
+
+from tinyhw.dtype import DType, dtypes, to_dtype
+from tinyhw.errors import ArgumentError, DTypeError, TinyError
+from tinyhw.methods.base import Handle
+from tinyhw.tensor import Tensor
+
+class Dressed:
+  """The class of dressed tensors; tensors.py sets it."""
+  kind: type[Tensor] = Tensor
+
+def plain(x: Any) -> Any:
+  """Return x with each dressed tensor in it as a plain one."""
+  if isinstance(x, Dressed.kind):
+    found = x._view(x.uop)
+    found.__class__ = Tensor
+    return found
+  if isinstance(x, (tuple, list)):
+    items = [plain(y) for y in x]
+    return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+  if isinstance(x, dict): return {key: plain(y) for key, y in x.items()}
+  if callable(x) and not isinstance(x, type) and not isinstance(x, DType) and not isinstance(x, Handle):
+    return lambda *args: plain(x(*dress(args)))       # a function of the user's works on dressed tensors
+  return x
+
+def dress(x: Any) -> Any:
+  """Return x with each plain tensor in it as a dressed one. A tensor that was made for this is changed in place."""
+  if type(x) is Tensor:
+    x.__class__ = Dressed.kind
+    return x
+  if isinstance(x, (tuple, list)):
+    items = [dress(y) for y in x]
+    return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+  return x
+
+def dressed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+  """Return a function of plain tensors as one of dressed tensors. It takes `out=`, too, and writes there.
+
+  Raises ArgumentError for arguments that the function does not take.
+  """
+  takes_out = "out" in _parameters(function)
+  @functools.wraps(function)
+  def called(*args: Any, **keywords: Any) -> Any:
+    out = None if takes_out else keywords.pop("out", None)
+    try: found = function(*plain(args), **{key: plain(value) for key, value in keywords.items()})
+    except TypeError as error:
+      if isinstance(error, TinyError): raise
+      raise _explained(function, name, args, keywords, error) from error
+    return dress(found) if out is None else _written(out, dress(found))
+  return called
+
+def _parameters(function: Callable[..., Any]) -> Any:
+  try: return inspect.signature(function).parameters
+  except (TypeError, ValueError): return {}
+
+def _explained(function: Callable[..., Any], name: str, args: Any, keywords: Any, error: TypeError) -> Exception:
+  """Return the error to raise for a TypeError: an ArgumentError if the arguments do not fit the parameters."""
+  try: inspect.signature(function).bind(*args, **keywords)
+  except TypeError as misfit: return ArgumentError(f"{name}: {misfit}; it takes {inspect.signature(function)}")
+  kinds = ", ".join([type(x).__name__ for x in (*args, *keywords.values())])
+  return ArgumentError(f"{name} does not take arguments of these kinds ({kinds}): {error}")
+
+def _written(out: Any, found: Any) -> Any:
+  if isinstance(out, (tuple, list)): return type(out)([_written(a, b) for a, b in zip(out, found)])
+  if not isinstance(out, Handle): raise ArgumentError(f"out is a tensor, not {out!r}")
+  return out.assign(found.cast(out.dtype))
+
+def kind_of(dtype: Any) -> DType | None:
+  """Return a dtype, or None for None. Python's int and bool are PyTorch's int64 and bool."""
+  if dtype is None: return None
+  if dtype is int: return dtypes.int64
+  if dtype is float: return dtypes.default_float
+  if dtype is bool: return dtypes.bool
+  if isinstance(dtype, str) and dtype in ("cfloat", "cdouble", "complex64", "complex128"):
+    raise DTypeError(f"complex numbers are not supported, and {dtype} is a type of theirs")
+  return to_dtype(dtype)

@@ -1,0 +1,216 @@
+"""Where each name of PyTorch's is computed: one table, by namespace and module.
+
+A row is `module: names`. `name=ours` names the function there; a name alone is its own. `@unary` and `@same` are
+methods of Tensor with one operand. Names of NOT_METHODS are functions only; all other names of torch itself are methods
+of the tensor class, too.
+"""
+from __future__ import annotations
+from collections.abc import Callable
+import functools
+import importlib
+import math
+from typing import Any
+
+from tinyhw.compat.torch.dress import dressed
+from tinyhw.dtype import dtypes
+from tinyhw.tensor import NoGrad
+
+_CREATION, _CONVERSION = "tinyhw.compat.torch.creation", "tinyhw.compat.torch.conversion"
+_F, _NN, _SPECIAL, _LINALG = "tinyhw.functional", "tinyhw.functional.nn", "tinyhw.special", "tinyhw.linalg"
+
+_TORCH = {
+  "@unary": """sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 log log2 log10 sqrt rsqrt erf
+    reciprocal sigmoid arcsin=asin arccos=acos arctan=atan arcsinh=asinh arccosh=acosh arctanh=atanh""",
+  "@same": """abs absolute=abs neg negative=neg floor ceil trunc fix=trunc square isnan isfinite logical_not
+    bitwise_not""",
+  f"{_F}.arithmetic": """add sub subtract=sub rsub mul multiply=mul div divide=div true_divide=div floor_divide
+    remainder
+    fmod pow float_power maximum minimum fmax fmin addcmul addcdiv frac round frexp ldexp nextafter hypot gcd lcm
+    deg2rad
+    rad2deg expm1 log1p atan2 arctan2=atan2 angle sgn sign positive sinc logaddexp logaddexp2 copysign lerp diff
+    trapezoid trapz cumulative_trapezoid gradient clamp_min clamp_max clamp clip nan_to_num""",
+  f"{_F}.logic": """eq ne lt le gt ge less=lt less_equal=le greater=gt greater_equal=ge not_equal=ne equal isclose
+    allclose logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift
+    bitwise_right_shift isinf isposinf isneginf isreal signbit heaviside isin where masked_fill all any count_nonzero
+    argwhere nonzero nonzero_static masked_select is_nonzero""",
+  f"{_F}.reductions": """sum prod mean nansum nanmean logsumexp var std var_mean std_mean max min amax amin aminmax
+    argmax argmin sort argsort msort topk kthvalue cumsum cumprod cummax cummin logcumsumexp softmax=torch_softmax
+    log_softmax=torch_log_softmax dist trace""",
+  f"{_F}.statistics": """quantile nanquantile median nanmedian mode bincount histc histogram histogramdd cov corrcoef
+    unique unique_consecutive searchsorted bucketize""",
+  f"{_F}.indexing": """index_select index_fill index_copy index_add index_reduce gather take_along_dim take put
+    index_put scatter scatter_add scatter_reduce select_scatter slice_scatter diagonal_scatter masked_scatter
+    unravel_index segment_reduce _segment_reduce=segment_reduce _unsafe_masked_index=masked_index
+    _unsafe_masked_index_put_accumulate=masked_index_put_accumulate""",
+  f"{_F}.shapes": """narrow select slice=slice_of movedim moveaxis transpose swapaxes swapdims t adjoint permute flip
+    fliplr flipud rot90 roll squeeze unsqueeze ravel flatten unflatten broadcast_to broadcast_tensors broadcast_shapes
+    reshape tile repeat_interleave unbind split split_with_sizes chunk unsafe_chunk=chunk unsafe_split=split
+    unsafe_split_with_sizes=split_with_sizes tensor_split hsplit vsplit dsplit cat concat concatenate stack atleast_1d
+    atleast_2d atleast_3d hstack vstack row_stack dstack column_stack block_diag cartesian_prod combinations meshgrid
+    diagonal diag_embed diag diagflat tril triu tril_indices triu_indices vander as_strided as_strided_scatter
+    permute_copy=permute expand_copy=expand view_copy=view squeeze_copy=squeeze unsqueeze_copy=unsqueeze
+    transpose_copy=transpose t_copy=t narrow_copy=narrow unbind_copy=unbind unfold_copy=unfold
+    diagonal_copy=diagonal as_strided_copy=as_strided split_with_sizes_copy=split_with_sizes""",
+  f"{_F}.products": """matmul mm bmm mv dot vdot addmm addmv addr addbmm baddbmm outer ger inner tensordot kron
+    chain_matmul cross cdist pdist renorm einsum cosine_similarity pairwise_distance bilinear""",
+  f"{_NN}.activations": """relu logit prelu celu selu rrelu threshold dropout alpha_dropout feature_alpha_dropout
+    _softmax_backward_data=softmax_backward native_dropout_backward hardshrink""",
+  f"{_NN}.normalizations": """native_batch_norm native_group_norm native_layer_norm batch_norm instance_norm
+    group_norm layer_norm=layer_norm rms_norm _native_batch_norm_legit=native_batch_norm_legit
+    _batch_norm_with_update=batch_norm_with_update""",
+  f"{_NN}.convolutions": """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d constant_pad_nd
+    pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle""",
+  f"{_NN}.pooling": "max_pool1d max_pool2d max_pool3d max_pool2d_with_indices_backward adaptive_avg_pool1d avg_pool1d",
+  f"{_NN}.resampling": """grid_sampler grid_sampler_2d grid_sampler_3d
+    _upsample_bilinear2d_aa=upsample_bilinear2d_aa""",
+  f"{_NN}.attention": "",
+  f"{_SPECIAL}.gamma": "lgamma digamma polygamma mvlgamma igamma igammac",
+  f"{_SPECIAL}.errors": "erfc erfinv",
+  f"{_SPECIAL}.entropy": "xlogy",
+  f"{_SPECIAL}.bessel": "i0",
+  f"{_LINALG}.factors": """cholesky cholesky_inverse cholesky_solve lu_unpack lu_solve triangular_solve geqrf ormqr
+    orgqr=householder_product lu=torch_lu""",
+  f"{_LINALG}.solving": "inverse=inv det logdet slogdet matrix_power",
+  f"{_LINALG}.spectra": "svd qr=torch_qr pinverse svd_lowrank pca_lowrank",
+  f"{_LINALG}.norms": "norm matrix_exp",
+  _CREATION: """tensor as_tensor asarray from_numpy scalar_tensor full zeros ones empty empty_strided empty_permuted
+    full_like zeros_like ones_like empty_like arange linspace logspace eye manual_seed rand randn randint randperm
+    rand_like randn_like randint_like normal bernoulli multinomial fill""",
+  _CONVERSION: """clone detach conj=itself conj_physical=itself resolve_conj=itself resolve_neg=itself real=itself
+    alias_copy=copied detach_copy=copied numel is_tensor is_floating_point is_complex can_cast promote_types
+    result_type=result_type_of _chunk_cat=chunk_cat""",
+}
+# Methods of the tensor class that are no functions of torch.
+_METHODS = {
+  f"{_F}.shapes": "expand expand_as view view_as reshape_as repeat unfold",
+  f"{_NN}.attention": "",
+  _CREATION: """new_full new_zeros new_ones new_empty new_empty_strided new_tensor uniform exponential geometric cauchy
+    normal=normal_into log_normal zero resize resize_as""",
+  _CONVERSION: """to bfloat16 half double byte char short int=int_ long float=float_ bool=bool_ type_as contiguous item
+    size dim sum_to_size positive=itself""",
+}
+NOT_METHODS = frozenset("""tensor as_tensor asarray from_numpy scalar_tensor full zeros ones empty empty_strided
+  empty_permuted arange linspace logspace eye manual_seed rand randn randint randperm normal cat concat concatenate
+  stack hstack vstack row_stack dstack column_stack block_diag cartesian_prod meshgrid broadcast_tensors
+  broadcast_shapes
+  einsum tril_indices triu_indices chain_matmul is_tensor can_cast promote_types result_type _chunk_cat where
+  full_like zeros_like ones_like empty_like rand_like randn_like randint_like""".split())
+
+_FUNCTIONAL = {
+  f"{_NN}.activations": """relu relu6 leaky_relu elu celu selu silu mish hardswish hardsigmoid hardtanh threshold rrelu
+    gelu softplus hardshrink softshrink tanhshrink softsign logsigmoid glu prelu dropout dropout1d dropout2d dropout3d
+    alpha_dropout feature_alpha_dropout one_hot""",
+  f"{_F}.reductions": "softmax softmin log_softmax",
+  "@unary": "tanh sigmoid",
+  f"{_NN}.losses": """mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy binary_cross_entropy_with_logits
+    nll_loss cross_entropy linear_cross_entropy kl_div poisson_nll_loss gaussian_nll_loss hinge_embedding_loss
+    margin_ranking_loss soft_margin_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss
+    cosine_embedding_loss triplet_margin_loss triplet_margin_with_distance_loss ctc_loss""",
+  f"{_NN}.pooling": """max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d
+    adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
+    adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d max_unpool1d max_unpool2d max_unpool3d""",
+  f"{_NN}.convolutions": """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d unfold fold
+    pixel_shuffle pixel_unshuffle channel_shuffle pad""",
+  f"{_NN}.normalizations": "batch_norm instance_norm group_norm layer_norm rms_norm local_response_norm normalize",
+  f"{_NN}.resampling": "interpolate upsample upsample_nearest upsample_bilinear grid_sample affine_grid",
+  f"{_NN}.attention": "scaled_dot_product_attention multi_head_attention_forward embedding embedding_bag",
+  f"{_F}.products": "linear bilinear cosine_similarity pairwise_distance pdist",
+}
+_SPECIALS = {
+  "@unary": "exp2 expit=sigmoid erf",
+  f"{_F}.arithmetic": "expm1 log1p sinc round",
+  f"{_F}.reductions": "logsumexp softmax=torch_softmax log_softmax=torch_log_softmax",
+  f"{_NN}.activations": "logit",
+  f"{_SPECIAL}.gamma": """gammaln=lgamma digamma psi=digamma polygamma multigammaln=mvlgamma gammainc=igamma
+    gammaincc=igammac zeta""",
+  f"{_SPECIAL}.errors": "erfc erfinv erfcx ndtr ndtri log_ndtr",
+  f"{_SPECIAL}.entropy": "xlogy xlog1py entr",
+  f"{_SPECIAL}.bessel": """i0 i0e i1 i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_i0=i0
+    modified_bessel_i1=i1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1
+    spherical_bessel_j0 airy_ai""",
+  f"{_SPECIAL}.polynomials": """chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v
+    chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v
+    shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l
+    legendre_polynomial_p""",
+}
+_LINEAR = {
+  f"{_F}.products": "cross=linalg_cross multi_dot vecdot matmul",
+  f"{_F}.shapes": "diagonal=linalg_diagonal vander=linalg_vander",
+  f"{_LINALG}.factors": """cholesky=linalg_cholesky cholesky_ex lu lu_factor lu_factor_ex lu_solve=linalg_lu_solve
+    qr=linalg_qr householder_product solve_triangular""",
+  f"{_LINALG}.solving": """solve solve_ex inv inv_ex det slogdet matrix_power tensorinv tensorsolve
+    lstsq""",
+  f"{_LINALG}.spectra": "eigh eigvalsh svd=linalg_svd svdvals pinv matrix_rank cond",
+  f"{_LINALG}.norms": "norm=linalg_norm vector_norm matrix_norm matrix_exp",
+}
+_MASKED = {f"{_F}.masked": """sum prod cumsum cumprod amax amin argmax argmin mean median norm var std softmax
+  log_softmax softmin normalize logsumexp logaddexp"""}
+_WINDOWS = {f"{_F}.windows": """general_cosine general_hamming hamming hann blackman nuttall bartlett cosine exponential
+  gaussian kaiser"""}
+
+def _read(rows: dict[str, str]) -> dict[str, tuple[str, str]]:
+  """Return {name: (module, the function there)}."""
+  found = {}
+  for module, names in rows.items():
+    for word in names.split():
+      name, _, ours = word.partition("=")
+      found[name] = module, ours or name
+  return found
+
+TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for namespace, rows in {
+  "": _TORCH, "methods": _METHODS, "nn.functional": _FUNCTIONAL, "special": _SPECIALS, "linalg": _LINEAR,
+  "masked": _MASKED, "signal.windows": _WINDOWS, "nn": {}, "signal": {}, "fft": {},
+  "ops.aten": {f"{_F}.reductions": "_safe_softmax=safe_softmax"}}.items()}
+
+def names(namespace: str) -> list[str]:
+  """Return the names of a namespace."""
+  return [*TABLE[namespace], *(_constants() if not namespace else ())]
+
+def find(namespace: str, name: str) -> Any:
+  """Return what a name of a namespace stands for. Raises AttributeError."""
+  if not namespace and name in _constants(): return _constants()[name]
+  rows = TABLE[namespace]
+  if name in rows: return _function(namespace, name)
+  if not namespace and name.endswith("_") and name[:-1] in rows:
+    return lambda input, *args, **keywords: getattr(input, name)(*args, **keywords)
+  raise AttributeError(f"torch{'.' * bool(namespace)}{namespace} has no {name!r} here; docs/guide/from-pytorch.md says "
+                       f"what is left out")
+
+@functools.lru_cache(None)
+def _function(namespace: str, name: str) -> Callable[..., Any]:
+  module, ours = TABLE[namespace][name]
+  if module.startswith("@"): plain = getattr(importlib.import_module(_CONVERSION), module[1:])(ours)
+  else: plain = getattr(importlib.import_module(module), ours)
+  return dressed(plain, f"{namespace}.{name}".lstrip("."))
+
+def methods() -> dict[str, Callable[..., Any]]:
+  """Return the functions that are methods of the tensor class, each loaded when it is called."""
+  listed = [("", name) for name in TABLE[""] if name not in NOT_METHODS] + [("methods", n) for n in TABLE["methods"]]
+  return {name: _late(namespace, name) for namespace, name in listed}
+
+def _late(namespace: str, name: str) -> Callable[..., Any]:
+  def method(self: Any, *args: Any, **keywords: Any) -> Any:
+    return _function(namespace, name)(self, *args, **keywords)
+  method.__name__ = name
+  return method
+
+@functools.lru_cache(None)
+def _constants() -> dict[str, Any]:
+  """Names of torch that are no functions of tensors."""
+  kinds = {k: getattr(dtypes, k) for k in ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32",
+                                           "uint64", "float16", "bfloat16", "float32", "float64")}
+  aliases = {"half": "float16", "float": "float32", "double": "float64", "short": "int16", "int": "int32",
+             "long": "int64"}
+  formats = {k: k for k in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided")}
+  kind = importlib.import_module("tinyhw.compat.torch.tensors").TorchTensor
+
+  return {**kinds, **{k: kinds[v] for k, v in aliases.items()}, **formats, "Tensor": kind, "Size": tuple,
+          "inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e, "no_grad": NoGrad, "device": str,
+          "ops": importlib.import_module("types").SimpleNamespace(aten=_Overloads())}
+
+class _Overloads:
+  """torch.ops.aten: each function has its overloads as attributes."""
+  def __getattr__(self, name: str) -> Any:
+    if name not in TABLE["ops.aten"]: raise AttributeError(f"torch.ops.aten has no {name!r} here")
+    return importlib.import_module("types").SimpleNamespace(default=_function("ops.aten", name))
+

@@ -1,0 +1,82 @@
+"""`TorchTensor`: tinyhw's Tensor with PyTorch's methods. `torch.Tensor` is this class.
+
+Methods are the functions of `torch` with the tensor as the first argument, from the table. A name that ends with an
+underscore writes the result into the tensor. Operators, reading and gradients are Tensor's.
+"""
+from __future__ import annotations
+from collections.abc import Callable
+from typing import Any
+
+from tinyhw.compat.torch import table
+from tinyhw.compat.torch.dress import Dressed, dress, plain
+from tinyhw.dtype import DTypeLike
+from tinyhw.errors import ArgumentError
+from tinyhw.functional.operands import number_type
+from tinyhw.tensor import Tensor
+
+class TorchTensor(Tensor):
+  """A Tensor whose methods mean what PyTorch's mean."""
+  __slots__ = ()
+
+  def __getattr__(self, name: str) -> Any:
+    """A method that writes in place: x.add_(y) is x.assign(x.add(y))."""
+    if name.endswith("_") and not name.startswith("_"):
+      function = getattr(type(self), name[:-1], None)
+      if callable(function): return lambda *args, **keywords: self._put(function(self, *args, **keywords))
+    raise AttributeError(f"Tensor has no attribute {name!r}")
+
+  def _put(self, value: Any) -> Any:
+    """Write a value in place."""
+    if not isinstance(value, Tensor): raise ArgumentError(f"only a tensor can be written in place, not {value!r}")
+    if value.shape != self.shape:
+      raise ArgumentError(f"a result of shape {value.shape} cannot be written into a tensor of shape {self.shape}")
+    plain(self).assign(plain(value.cast(self.dtype)))
+    return self
+
+  def __getitem__(self, indices: Any) -> Any: return dress(plain(self)[plain(indices)])
+  def __setitem__(self, indices: Any, v: Any) -> None: plain(self)[plain(indices)] = plain(v)
+
+  def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False,
+               inputs: Any = None) -> Any:
+    """Add to `grad` of the tensors from which this one was computed, as Tensor.backward does.
+
+    retain_graph and create_graph change nothing: graphs are kept while something needs them.
+    """
+    return super().backward(gradient)
+
+  def cast(self, dtype: DTypeLike) -> Any: return dress(plain(self).cast(dtype))
+
+Dressed.kind = TorchTensor
+
+def _where(self: Any, condition: Any, other: Any) -> Any:
+  """Return this tensor where a condition is true, else another."""
+  return table.find("", "where")(condition, self, other)
+
+def _fill_class() -> None:
+  """Give the class the methods of the table, and operators that promote as PyTorch's do."""
+  methods = table.methods()
+  for name, method in methods.items():
+    if not isinstance(getattr(Tensor, name, None), property): setattr(TorchTensor, name, method)
+  operators = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide",
+               "mod": "remainder", "pow": "pow", "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or",
+               "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}
+  for sign, name in operators.items():
+    setattr(TorchTensor, f"__{sign}__", methods[name])
+    setattr(TorchTensor, f"__r{sign}__", _reflected(methods[name]))
+  for name in ("eq", "ne", "lt", "le", "gt", "ge"): setattr(TorchTensor, f"__{name}__", methods[name])
+  for name, made in (("T", "t"), ("H", "t"), ("mT", "adjoint"), ("mH", "adjoint")):
+    setattr(TorchTensor, name, property(methods[made]))
+  setattr(TorchTensor, "__rdiv__", _reflected(methods["div"]))
+  setattr(TorchTensor, "where", _where)
+
+def _reflected(method: Callable[..., Any]) -> Callable[..., Any]:
+  def reflected(self: Any, other: Any) -> Any:
+    if not isinstance(other, Tensor): other = _like(other, self)
+    return method(other, self)
+  return reflected
+
+def _like(x: Any, other: Any) -> Any:
+  """Return a number as a tensor without axes, which is as weak as the number."""
+  return dress(Tensor(x, dtype=number_type(x)))
+
+_fill_class()

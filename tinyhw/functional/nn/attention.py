@@ -1,0 +1,148 @@
+"""Attention and embeddings with PyTorch's parameters.
+
+Source: Vaswani et al. 2017; PyTorch's documentation.
+"""
+from __future__ import annotations
+import math
+
+from tinyhw.dtype import dtypes
+from tinyhw.errors import ArgumentError, DTypeError, ShapeError
+from tinyhw.functional.nn.activations import dropout
+from tinyhw.functional.operands import checked, sizes, want_int
+from tinyhw.functional.products import linear
+from tinyhw.functional.shapes import cat
+from tinyhw.methods.base import Handle
+from tinyhw.methods.matmul import masked_softmax
+from tinyhw.tensor import Tensor
+
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
+                                 dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+                                 enable_gqa: bool = False) -> Tensor:
+  """Return softmax(query key^T * scale + mask) value. scale: by default 1 / sqrt(d)."""
+  for x in (query, key, value):
+    if checked("attention", x).ndim < 2: raise ShapeError(f"attention wants two axes at least, not {x.shape}")
+    if x.dtype is not query.dtype: raise DTypeError("attention wants query, key and value of one type")
+  if is_causal and attn_mask is not None: raise ArgumentError("give attn_mask or is_causal, not both")
+  width = max(sizes(query)[-1], 1)
+  if scale is not None: query = query.mul(scale * math.sqrt(width))
+  if not dropout_p:
+    return query.scaled_dot_product_attention(key, value, attn_mask, 0.0, is_causal, enable_gqa)
+  if enable_gqa: key, value = (x.repeat_interleave(sizes(query)[-3] // sizes(x)[-3], -3) for x in (key, value))
+  scores = query.mul(1 / math.sqrt(width)).matmul(key.transpose(-2, -1))
+  if is_causal:
+    rows, columns = sizes(scores)[-2:]
+    attn_mask = Tensor.arange(columns).le(Tensor.arange(rows).unsqueeze(1))
+  if attn_mask is not None:
+    scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype is dtypes.bool else scores.add(attn_mask)
+  return dropout(masked_softmax(scores), dropout_p).matmul(value)
+
+def multi_head_attention_forward(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
+    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True,
+    key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
+    average_attn_weights: bool = True, is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
+  """Return (attention of several heads between projections, its weights). query: (T, N, E) or (T, E)."""
+  batched = checked("attention", query).ndim == 3
+  q, k, v = (x if batched else x.unsqueeze(1) for x in (query, key, value))
+  if key_padding_mask is not None and not batched: key_padding_mask = key_padding_mask.unsqueeze(0)
+  length, n, width = sizes(q)
+  if width != embed_dim_to_check: raise ShapeError(f"attention wants {embed_dim_to_check} features, not {width}")
+  if num_heads < 1 or width % num_heads: raise ArgumentError(f"{width} features do not divide into {num_heads} heads")
+  matrices = ((q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight
+              else in_proj_weight.chunk(3))  # type: ignore[union-attr]
+  biases = (None,) * 3 if in_proj_bias is None else tuple(in_proj_bias.chunk(3))
+  q, k, v = (linear(x, w, b) for x, w, b in zip((q, k, v), matrices, biases))
+  extra = 0
+  if bias_k is not None and bias_v is not None:
+    k, v, extra = cat([k, bias_k.expand(1, n, width)], 0), cat([v, bias_v.expand(1, n, width)], 0), extra + 1
+  each = width // num_heads
+  def heads(x: Tensor, given: Tensor | None) -> Tensor:
+    if given is not None: return given
+    return x.reshape(sizes(x)[0], n * num_heads, each).transpose(0, 1)
+  q, k, v = heads(q, None), heads(k, static_k), heads(v, static_v)
+  if add_zero_attn:
+    zero = Tensor.zeros(n * num_heads, 1, each, dtype=k.dtype)
+    k, v, extra = cat([k, zero], 1), cat([v, zero], 1), extra + 1
+  scores = q.mul(1 / math.sqrt(each)).matmul(k.transpose(1, 2))        # (N * heads, T, S)
+  scores = _masked(scores, attn_mask, key_padding_mask, n, num_heads, extra)
+  weights = scores.softmax(-1)
+  found = dropout(weights, dropout_p, training).matmul(v)
+  found = linear(found.transpose(0, 1).reshape(length, n, width), out_proj_weight, out_proj_bias)
+  shown = weights.reshape(n, num_heads, length, sizes(k)[1])
+  if average_attn_weights: shown = shown.mean(1)
+  if not batched: found, shown = found.squeeze(1), shown.squeeze(0)
+  return found, shown if need_weights else None
+
+def _masked(scores: Tensor, attn_mask: Tensor | None, padding: Tensor | None, n: int, heads: int,
+            extra: int) -> Tensor:
+  """Add masks, which are true (or -inf) where nothing may attend. extra: keys that were appended, which all see."""
+  def added(mask: Tensor, x: Tensor) -> Tensor:
+    mask = mask.pad((0, extra), value=False if mask.dtype is dtypes.bool else 0) if extra else mask
+    return mask.where(-math.inf, x) if mask.dtype is dtypes.bool else x.add(mask)
+  if attn_mask is not None: scores = added(attn_mask, scores)
+  if padding is None: return scores
+  rows, columns = sizes(scores)[1:]
+  wide = added(padding.reshape(n, 1, 1, -1), scores.reshape(n, heads, rows, columns))
+  return wide.reshape(n * heads, rows, columns)
+
+# ***** embeddings *****
+
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+              norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+  """Return the rows of a matrix that indices name. max_norm: longer rows are scaled down to it, in place."""
+  want_int("embedding", checked("embedding", input))
+  if checked("embedding", weight).ndim != 2: raise ShapeError(f"embedding wants a matrix, not {weight.shape}")
+  rows, width = sizes(weight)
+  if padding_idx is not None and not -rows <= padding_idx < rows:
+    raise ArgumentError(f"padding_idx is {padding_idx}; it is a row from {-rows} to {rows - 1}")
+  if not input.numel(): return Tensor.empty(*sizes(input), width, dtype=weight.dtype)
+  if input.min().item() < 0 or input.max().item() >= rows:
+    raise ArgumentError(f"embedding: an index is outside of {rows} rows")
+  table = weight if max_norm is None else _renormed(weight, input, max_norm, norm_type)
+  found = table[input]
+  if padding_idx is None: return found
+  return input.eq(padding_idx % rows).unsqueeze(-1).where(found.detach(), found)
+
+def _renormed(weight: Tensor, used: Tensor, max_norm: float, norm_type: float) -> Tensor:
+  norm = weight.abs().pow(norm_type).sum(1, keepdim=True).pow(1 / norm_type)
+  named = used.reshape(1, -1).eq(Tensor.arange(sizes(weight)[0], dtype=dtypes.int32).unsqueeze(1)).any(1, keepdim=True)
+  factor = (norm.gt(max_norm) & named).where(norm.add(1e-7).reciprocal().mul(max_norm), 1)
+  return weight.assign(weight.mul(factor))
+
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
+                  norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
+                  padding_idx: int | None = None) -> Tensor:
+  """Reduce bags of rows that indices name: mean, sum or max. A matrix of indices has a bag in each row."""
+  if mode not in ("mean", "sum", "max"): raise ArgumentError(f"mode is 'mean', 'sum' or 'max', not {mode!r}")
+  if per_sample_weights is not None and mode != "sum": raise ArgumentError("per_sample_weights go with mode 'sum'")
+  if per_sample_weights is not None and sizes(per_sample_weights) != sizes(input):
+    raise ShapeError(f"per_sample_weights have shape {per_sample_weights.shape}, not {input.shape}")
+  if input.ndim not in (1, 2):
+    raise ShapeError(f"embedding_bag wants a vector or a matrix of indices, not {input.shape}")
+  if (input.ndim == 1) != isinstance(offsets, Handle):
+    raise ArgumentError("embedding_bag wants offsets with a vector of indices, and none with a matrix")
+  flat = input.reshape(-1)
+  begins = offsets._self() if offsets is not None else Tensor.arange(sizes(input)[0],
+                                                                     dtype=dtypes.int32).mul(sizes(input)[1])
+  if offsets is not None and offsets.ndim != 1: raise ShapeError(f"offsets are a vector, not {offsets.shape}")
+  total = sizes(flat)[0]
+  ends = begins[1:]
+  if include_last_offset: begins = begins[:-1]
+  else: ends = cat([ends, Tensor([total], dtype=begins.dtype)], 0)
+  rows = embedding(flat, weight, None, max_norm, norm_type)
+  place = Tensor.arange(total, dtype=dtypes.int32) if total else Tensor.empty(0, dtype=dtypes.int32)
+  inside = place.ge(begins.unsqueeze(1)) & place.lt(ends.unsqueeze(1))               # (bags, indices)
+  if padding_idx is not None: inside = inside & flat.ne(padding_idx % sizes(weight)[0])
+  if mode == "max":
+    if not total: return Tensor.zeros(sizes(begins)[0], sizes(weight)[1], dtype=weight.dtype)
+    best = inside.unsqueeze(2).where(rows.unsqueeze(0), -math.inf).max(1)
+    return inside.any(1, keepdim=True).where(best, 0)
+  shares = inside.cast(weight.dtype)
+  if per_sample_weights is not None: shares = shares.mul(per_sample_weights.reshape(-1))
+  if not total: return Tensor.zeros(sizes(begins)[0], sizes(weight)[1], dtype=weight.dtype)
+  found = inside.unsqueeze(2).where(rows.unsqueeze(0), 0).mul(shares.unsqueeze(2)).sum(1)
+  return found if mode == "sum" else found.div(shares.sum(1, keepdim=True).maximum(1))

@@ -1,0 +1,177 @@
+"""Singular values and eigenvalues, and what follows from them: pseudo-inverse, rank, condition.
+
+svd is one-sided Jacobi (methods/decomposition.py). A symmetric matrix plus a multiple of the identity is positive
+semi-definite, and then its singular vectors are its eigenvectors: eigh needs no algorithm of its own. Eigenvalues are
+their Rayleigh quotients, with an error of a few ULP of the norm.
+"""
+from __future__ import annotations
+from typing import Any, NamedTuple
+
+from tinyhw.dtype import dtypes
+from tinyhw.errors import ArgumentError
+from tinyhw.functional.operands import sizes
+from tinyhw.linalg.factors import QR, linalg_qr
+from tinyhw.linalg.rules import identity, matrices, transposed, with_rule
+from tinyhw.methods.base import Handle
+from tinyhw.tensor import Tensor
+
+class SVD(NamedTuple):
+  """A = U @ diag(S) @ Vh."""
+  U: Tensor
+  S: Tensor
+  Vh: Tensor
+
+class OldSVD(NamedTuple):
+  """A = U @ diag(S) @ V^T."""
+  U: Tensor
+  S: Tensor
+  V: Tensor
+
+class Eigen(NamedTuple):
+  """Eigenvalues in ascending order, and eigenvectors as columns."""
+  eigenvalues: Tensor
+  eigenvectors: Tensor
+
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> SVD:
+  """Return (U, S, Vh) with A = U @ diag(S) @ Vh, S in descending order."""
+  if driver is not None: raise ArgumentError("driver chooses a routine of CUDA's; leave it out")
+  return SVD(*matrices("svd", A).svd(full_matrices))
+
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> OldSVD:
+  """Return (U, S, V) with A = U @ diag(S) @ V^T. some: reduced matrices. compute_uv=False: zeros for U and V."""
+  a = matrices("svd", input)
+  u, s, v = a.svd(not some or not compute_uv)
+  if not compute_uv: return OldSVD(u.mul(0), s, v.mul(0))
+  return OldSVD(u, s, transposed(v))
+
+def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
+  """Return the singular values in descending order."""
+  return linalg_svd(A, False, driver=driver).S
+
+def eigh(A: Tensor, UPLO: str = "L") -> Eigen:
+  """Return eigenvalues and eigenvectors of symmetric matrices, from one triangle of them."""
+  if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+    raise ArgumentError(f"UPLO is 'L' or 'U', not {UPLO!r}")
+  a = matrices("eigh", A, True)
+  n = sizes(a)[-1]
+  if not a.numel(): return Eigen(Tensor.empty(*sizes(a)[:-1], dtype=a.dtype), a.clone())
+  low = a.tril() if UPLO.upper() == "L" else transposed(a.triu())
+  full = low.add(transposed(low.tril(-1)))
+  values, vectors = _eigh(full.detach())
+  packed = vectors.cat(values.unsqueeze(-2), dim=-2)
+  def rule(y: Tensor, g: Tensor, _: Tensor) -> tuple[Tensor]:
+    v, w = y.shrink([*[None] * (y.ndim - 2), (0, n), None]), y[..., n, :]
+    gv, gw = g.shrink([*[None] * (y.ndim - 2), (0, n), None]), g[..., n, :]
+    gap = w.unsqueeze(-2).sub(w.unsqueeze(-1))
+    equal = gap.eq(0)
+    weight = equal.where(0, equal.where(1, gap).reciprocal())
+    inner = transposed(v).matmul(gv).mul(weight).add(identity(v).mul(gw.unsqueeze(-2)))
+    found = v.matmul(inner).matmul(transposed(v))
+    return (found.add(transposed(found)).mul(0.5),)
+  packed = with_rule(packed, (a,), rule)     # symmetric, as PyTorch's
+  return Eigen(packed[..., n, :], packed.shrink([*[None] * (a.ndim - 2), (0, n), None]))
+
+def _eigh(a: Tensor) -> tuple[Tensor, Tensor]:
+  n = sizes(a)[-1]
+  shift = a.abs().sum(-1).max(-1)                      # at least the largest absolute eigenvalue
+  u, _, _ = a.add(identity(a).mul(shift.unsqueeze(-1).unsqueeze(-1))).svd()
+  values = transposed(u).matmul(a).mul(transposed(u)).sum(-1)
+  order = values.argsort(-1)
+  return values.gather(-1, order), u.gather(-1, order.unsqueeze(-2).expand(*sizes(order)[:-1], n, n))
+
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+  """Return the eigenvalues of symmetric matrices in ascending order."""
+  return eigh(A, UPLO).eigenvalues
+
+# ***** what follows *****
+
+def _least(s: Tensor, atol: Any, rtol: Any, m: int, n: int) -> Tensor:
+  """Return the threshold of singular values: the larger of atol and rtol times the largest."""
+  if rtol is None:
+    usual = 2.0 ** -dtypes.finfo(s.dtype)[1] * max(m, n)
+    rtol = usual if atol is None else atol._self().gt(0).where(0, usual) if isinstance(atol, Handle) else (
+      0.0 if atol > 0 else usual)
+  top = s.max(-1)
+  def number(x: Any) -> Any: return x._self().cast(s.dtype) if isinstance(x, Handle) else x
+  least = top.mul(number(rtol))
+  return least if atol is None else least.maximum(number(atol))
+
+def _values(A: Tensor, hermitian: bool) -> Tensor:
+  return eigvalsh(A).abs() if hermitian else svdvals(A)
+
+def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+  """Return the number of singular values above a threshold."""
+  a = matrices("matrix_rank", A, hermitian)
+  if isinstance(tol, bool): tol, hermitian = None, tol
+  lead = sizes(a)[:-2]
+  if not a.numel(): return Tensor.zeros(*lead, dtype=dtypes.int64)
+  s = _values(a, hermitian)
+  least = _least(s, tol if tol is not None else atol, 0.0 if tol is not None else rtol, *sizes(a)[-2:])
+  return s.gt(least.unsqueeze(-1)).long().sum(-1)
+
+def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+  """Return the pseudo-inverse: singular values below a threshold count as 0."""
+  a = matrices("pinv", A, hermitian)
+  m, n = sizes(a)[-2:]
+  if rcond is not None: rtol = rcond
+  if not a.numel(): return Tensor.empty(*sizes(a)[:-2], n, m, dtype=a.dtype)
+  if hermitian:
+    w, v = eigh(a)
+    size, left, right = w.abs(), v, transposed(v)
+    kept = size.gt(_least(size.detach().sort(-1, descending=True)[0], atol, rtol, m, n).unsqueeze(-1))
+    return left.mul(kept.where(kept.where(w, 1).reciprocal(), 0).unsqueeze(-2)).matmul(right)
+  u, s, v = a.detach().svd(full_matrices=False)
+  kept = s.gt(_least(s, atol, rtol, m, n).unsqueeze(-1))
+  found = transposed(v).mul(kept.where(kept.where(s, 1).reciprocal(), 0).unsqueeze(-2)).matmul(transposed(u))
+  return with_rule(found, (a,), _pinv_rule)
+
+def _pinv_rule(p: Tensor, g: Tensor, a: Tensor) -> tuple[Tensor]:
+  """Source: Golub and Pereyra 1973. It needs no singular values that differ."""
+  pt = transposed(p)
+  first = pt.matmul(g).matmul(pt).neg()
+  left = g.sub(p.matmul(a.matmul(g)))                                   # (I - P A) g
+  right = g.sub(g.matmul(a).matmul(p))                                  # g (I - A P)
+  second = transposed(right).matmul(p).matmul(pt)
+  third = pt.matmul(p).matmul(transposed(left))
+  return (first.add(second).add(third),)
+
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+  """Return the pseudo-inverse."""
+  return pinv(input, rcond)
+
+def cond(A: Tensor, p: Any = None) -> Tensor:
+  """Return the condition number, by singular values or by a norm."""
+  from tinyhw.linalg.norms import matrix_norm  # hidden: norms of matrices use singular values
+  from tinyhw.linalg.solving import inv
+  a = matrices("cond", A, p not in (None, 2, -2))
+  if p in (None, 2, -2):
+    s = svdvals(a)
+    return s[..., -1].div(s[..., 0]) if p == -2 else s[..., 0].div(s[..., -1])
+  return matrix_norm(a, p).mul(matrix_norm(inv(a), p))
+
+# ***** approximations *****
+
+def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> OldSVD:
+  """Return the leading q singular values and vectors, by subspace iteration from random vectors. Source: Halko 2009."""
+  a = matrices("svd_lowrank", A)
+  if M is not None: a = a.sub(M)
+  q = min(q, *sizes(a)[-2:])
+  basis = linalg_qr(a.matmul(Tensor.randn(*sizes(a)[:-2], sizes(a)[-1], q, dtype=a.dtype))).Q
+  for _ in range(niter):
+    basis = linalg_qr(transposed(a).matmul(basis)).Q
+    basis = linalg_qr(a.matmul(basis)).Q
+  u, s, v = transposed(basis).matmul(a).svd(full_matrices=False)
+  return OldSVD(basis.matmul(u), s, transposed(v))
+
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> OldSVD:
+  """Return the leading q principal components of rows."""
+  a = matrices("pca_lowrank", A)
+  most = min(sizes(a)[-2:])
+  if q is None: q = min(6, most)
+  if not 0 <= q <= most: raise ArgumentError(f"q is {q}; it is from 0 to {most}")
+  return svd_lowrank(a.sub(a.mean(-2, keepdim=True)) if center else a, q, niter)
+
+def torch_qr(input: Tensor, some: bool = True) -> QR:
+  """Return (Q, R): reduced (some) or complete."""
+  return linalg_qr(input, "reduced" if some else "complete")
+

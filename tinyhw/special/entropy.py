@@ -1,0 +1,26 @@
+"""x log y and its relatives, with the limit 0 at x = 0."""
+from __future__ import annotations
+import math
+from typing import Any
+
+from tinyhw.functional.arithmetic import log1p
+from tinyhw.functional.operands import broadcast, checked, floats
+from tinyhw.tensor import Tensor
+
+def xlogy(input: Any, other: Any) -> Tensor:
+  """Return input * log(other), 0 where input is 0."""
+  x, y = broadcast(*floats(input, other))
+  zero = x.eq(0)
+  return y.isnan().where(math.nan, zero.where(0, x.mul(zero.where(1, y).log())))
+
+def xlog1py(input: Any, other: Any) -> Tensor:
+  """Return input * log(1 + other), 0 where input is 0."""
+  x, y = broadcast(*floats(input, other))
+  zero = x.eq(0)
+  return y.isnan().where(math.nan, zero.where(0, x.mul(log1p(zero.where(0, y)))))
+
+def entr(input: Tensor) -> Tensor:
+  """Return -x log(x): 0 at 0, -inf below."""
+  x = floats(checked("entr", input))[0]
+  positive = x.gt(0)
+  return x.isnan().where(math.nan, positive.where(x.mul(positive.where(x, 1).log()).neg(), x.eq(0).where(0, -math.inf)))
