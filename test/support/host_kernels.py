@@ -12,8 +12,8 @@ from tinyhw.config import CC
 from tinyhw.device import DeviceError
 from tinyhw.drivers import clang, cpu
 from tinyhw.drivers.cpu.launch import HostDevice
-from tinyhw.drivers.cpu.loop import MachineLoop
 from tinyhw.errors import CompileError
+from tinyhw.isa.arm64.asm.syntax import assemble_function as assemble_arm64
 from tinyhw.isa.x86 import abi
 from tinyhw.isa.x86.asm.syntax import assemble_function
 from tinyhw.machine.ir.code import Code
@@ -76,20 +76,69 @@ KERNELS: dict[str, tuple[tuple[str, ...], str, str]] = {
     ret""", "for (; f < l; f++) { for (volatile int64_t n = (int64_t)a[1]; n; n--) {} ((int64_t *)a[0])[f]++; }"),
 }
 
+COUNTED = """
+  .count:
+    ldaxr x12, [{0}]
+    add x11, x12, #1
+    stlxr w13, x11, [{0}]
+    cbnz w13, .count"""   # x12: a number that another thread has not, from a counter
+# the same in assembly of AArch64: x0 arguments, x1 first, x2 last, x3 scratch
+ARM64 = {
+  "nothing": "ret",
+  "add": """
+    ldr x9, [x0]
+    ldr x10, [x0, #8]
+  .again:
+    cmp x1, x2
+    b.ge .done
+    ldr x11, [x9, x1, lsl #3]
+    add x11, x11, x10
+    str x11, [x9, x1, lsl #3]
+    add x1, x1, #1
+    b .again
+  .done:
+    ret""",
+  "append": "ldr x9, [x0]\nldr x10, [x0, #8]" + COUNTED.format("x9") + "\nadd x9, x9, x12, lsl #3\nstr x10, [x9, "
+                                                                      "#8]\nret",
+  "ranges": "ldr x9, [x0]\nldr x10, [x0, #8]" + COUNTED.format("x10") + "\nadd x9, x9, x12, lsl #4\nstp x1, x2, "
+                                                                       "[x9]\nret",
+  "scratch": "ldr x9, [x0]\nstr x3, [x9, x1, lsl #3]\nret",
+  "slow": """
+    ldr x9, [x0]
+  .item:
+    cmp x1, x2
+    b.ge .done
+    ldr x10, [x0, #8]
+  .turn:
+    yield
+    subs x10, x10, #1
+    b.ne .turn
+    ldr x11, [x9, x1, lsl #3]
+    add x11, x11, #1
+    str x11, [x9, x1, lsl #3]
+    add x1, x1, #1
+    b .item
+  .done:
+    ret""",
+}
+
 def code(name: str, arch: str, local_bytes: int = 0) -> Code:
   """A kernel for a device."""
   kinds, text, body = KERNELS[name]
   if arch == "c":
     source = f"#include <stdint.h>\nvoid {name}(const uint64_t *a, int64_t f, int64_t l, uint8_t *s) {{ {body} }}"
     return Code(name, arch, source.encode(), kinds, local_bytes=local_bytes)
+  if arch.startswith("arm64"):
+    return Code(name, arch, assemble_arm64(ARM64[name]), kinds, local_bytes=local_bytes)
   registers = dict(zip("afls", abi.abi().arguments, strict=False))
   return Code(name, arch, assemble_function(text.format_map(registers)), kinds, local_bytes=local_bytes)
 
 def open_cpu(threads: int) -> cpu.CPUDevice:
   try: found = cpu.processor(devices.runtime)
   except DeviceError as error: pytest.skip(error.message)
-  if found.arch is None: pytest.skip("the processor lacks AVX2")
-  return cpu.CPUDevice("CPU", "x86_64:avx2", found, MachineLoop(devices.runtime), threads)
+  if found.arch is None: pytest.skip("the processor lacks AVX2 or AdvSIMD")
+  visible, least = cpu.visible_code(devices.runtime), list(found.levels)[-1]
+  return cpu.CPUDevice("CPU", least, found, cpu.machine_loop(devices.runtime, visible), threads, visible)
 
 @functools.lru_cache(None)
 def c_loop() -> Any: return clang.compile_loop(clang.find_compiler())

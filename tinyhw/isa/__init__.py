@@ -35,6 +35,7 @@ ASSEMBLERS = {
 }
 LISTERS = {
   "x86_64": "tinyhw.isa.x86.describe",
+  "arm64": "tinyhw.isa.arm64.describe",
   **dict.fromkeys(AMD, "tinyhw.isa.amd.describe"),
   **dict.fromkeys(KERNELS, "tinyhw.isa.sass.describe"),
 }

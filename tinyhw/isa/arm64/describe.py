@@ -1,0 +1,99 @@
+"""Work of AArch64 instructions for the listing of DEBUG=7: bytes of memory, floating-point operations, and the peak of
+the
+processor."""
+from __future__ import annotations
+import functools
+from collections.abc import Sequence
+
+from tinyhw.isa.arm64.asm.encode import BYTES
+from tinyhw.isa.arm64.asm.syntax import parse, show
+from tinyhw.isa.arm64.model.latency import CoreTable, find, microarchitecture
+from tinyhw.isa.arm64.table.form import Form
+from tinyhw.isa.arm64.table.holes import RegisterHole, RegisterList
+from tinyhw.isa.arm64.target import assemble, code_of, target
+from tinyhw.machine.ir.code import Code
+from tinyhw.machine.ir.inst import Effect, Function, MInst
+from tinyhw.machine.model.listing import EncodedInst, InstructionInfo, listing
+from tinyhw.machine.model.listing_core import Core, bound_lines
+from tinyhw.machine.model.scoreboard import bound
+from tinyhw.uop.program import Program
+
+__all__ = ["bounds", "compile_listed", "microarchitecture"]
+
+# pipe -> floating-point operations for each element
+OPERATIONS = {"fp_fma": 2, "fp_add": 1, "fp_mul": 1, "fp_div": 1, "fp_sqrt": 1, "fp_minmax": 1, "fp_reduce": 1,
+              "fp_round": 1, "fp_estimate": 1}
+LETTER_BYTES = {"b": 1, "h": 2, "s": 4, "d": 8, "q": 16, "w": 4, "x": 8}
+ENDINGS = (("sw", 4), ("b", 1), ("h", 2))   # of mnemonics that access less than their register
+
+def data_of(form: Form) -> list[RegisterHole | RegisterList]:
+  """The registers of an access that are loaded or stored: those before its address."""
+  found: list[RegisterHole | RegisterList] = []
+  for hole in form.holes:
+    if isinstance(hole, RegisterHole) and hole.stack: break
+    if isinstance(hole, (RegisterHole, RegisterList)): found.append(hole)
+  return found
+
+def lanes_of(suffix: str) -> tuple[int, int]:
+  """Lanes and bytes of an element of an arrangement: "4s" -> (4, 4)."""
+  return int(suffix[:-1] or 1), LETTER_BYTES[suffix[-1]]
+
+def touched(inst: MInst) -> int:
+  """Bytes of memory that a load or store covers."""
+  if not inst.row.effects & (Effect.LOAD | Effect.STORE): return 0
+  total, form = 0, inst.row.isa
+  for hole in data_of(form):
+    if isinstance(hole, RegisterList):
+      lanes, size = lanes_of(hole.suffix)
+      total += lanes * size * hole.count
+    else: total += next((size for end, size in ENDINGS if form.mnemonic.endswith(end)), LETTER_BYTES.get(hole.letter,
+                                                                                                         0))
+  return total
+
+def element_of(inst: MInst) -> tuple[int, int]:
+  """Lanes and bits of the elements of a floating-point instruction; (0, 0) for others."""
+  if inst.row.pipe not in OPERATIONS: return 0, 0
+  hole = next(h for h in inst.row.isa.holes if isinstance(h, RegisterHole))
+  lanes, size = lanes_of(hole.suffix) if hole.suffix else (1, LETTER_BYTES.get(hole.letter, 0))
+  return lanes, 8 * size
+
+def operations(inst: MInst) -> int:
+  """Floating-point operations. A multiply-add counts as two for each element; conversions and comparisons as none."""
+  lanes, _ = element_of(inst)
+  return OPERATIONS[inst.row.pipe] * lanes if lanes else 0
+
+def peak_of(table: CoreTable) -> dict[int, float]:
+  """Element bits -> floating-point operations per cycle of multiply-adds on whole vectors."""
+  cycles = bound([parse("fmla v0.4s, v1.4s, v2.4s")], table.costs, table.issue_width).ports
+  return {32: 8 / cycles, 64: 4 / cycles}
+
+def core(name: str) -> Core:
+  """The model of a processor for the bounds of a listing."""
+  table = find(name)
+  peaks = peak_of(table)
+  def peak(insts: Sequence[MInst]) -> float:
+    return max((peaks.get(element_of(inst)[1], 0.0) for inst in insts), default=0.0)
+  return Core(table.title, table.source, table.issue_width, table.ports, table.costs, peak)
+
+def reader(name: str) -> InstructionInfo:
+  """The functions by which a listing reads instructions of this processor."""
+  return InstructionInfo(show, touched, operations, functools.partial(bound_lines, core(name)))
+
+def described(program: Program, arch: str, microarchitecture: str) -> tuple[Function, bytes, str]:
+  """The laid out function, its bytes and its listing."""
+  function, text, places = assemble(program, arch)
+  lines = [EncodedInst(offset, text[offset:offset + BYTES], inst) for offset, inst in places]
+  t, grid = target(arch), program.grid if isinstance(program.grid, int) else None
+  made = listing(function, lines, t.banks, reader(microarchitecture), grid, t.allocatable, program.uops)
+  return function, text, made
+
+def compile_listed(program: Program, arch: str, microarchitecture: str = "") -> tuple[Code, str]:
+  """Compile a program as target.compile does, and return the listing too."""
+  function, text, made = described(program, arch, microarchitecture)
+  return code_of(program, arch, function, text), made
+
+def bounds(program: Program, arch: str, microarchitecture: str = "") -> list[str]:
+  """The lines about the limits of the innermost loops, without the listing."""
+  made = described(program, arch, microarchitecture)[2].splitlines()
+  start = next((k for k, line in enumerate(made) if line.startswith("bound of ")), len(made))
+  return made[start:]
