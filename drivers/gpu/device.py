@@ -38,6 +38,7 @@ Mark = tuple[int, int]   # (count of restarts of the timeline, number of a submi
 class RetainedMemory(NamedTuple):
   """The state that a closed device leaves: the memory of buffers that are still referenced. The next device of the GPU
   takes it over."""
+  copies_operands = True
   allocator: GpuAllocator
   code: GpuAllocator
   memories: set[Memory]

@@ -158,6 +158,7 @@ class Submission(NamedTuple):
 class CudaDevice(Compiled):
   """A GPU that is driven through libcuda. instead: the reason why the kernel driver is not used, although it was
   requested."""
+  copies_operands = True
   allocator: CudaAllocator
 
   def __init__(self, name: str, library: Library, ordinal: int, instead: str = ""):

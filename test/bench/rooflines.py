@@ -21,7 +21,7 @@ from typing import NamedTuple
 os.environ.update(DEV="NULL", CACHE="0")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tinyhw import Tensor
+from tinyhw import Device, Tensor
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.engine.run.compile import capabilities_of, kernel_name
@@ -33,6 +33,7 @@ from tinyhw.machine.model.hardware import Hardware
 from tinyhw.machine.model.listing_waves import time
 from tinyhw.uop.enums import Ops
 
+Device["NULL"].copies_operands = True   # as GPUs do
 ARCHS = ("gfx1100", "gfx942", "sm_80", "sm_90")
 
 class Case(NamedTuple):

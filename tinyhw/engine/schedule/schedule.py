@@ -5,6 +5,7 @@ The passes, in order:
   work is then one object. A BITCAST to another size becomes shifts, by regroup.py.
 - distribute: tensors on several devices become the part of each device (multi.py).
 - broadcast: computes a reduction once for axes along which its operand is the same (broadcast.py).
+- weights: puts weights of convolutions in the order in which a GPU's lanes copy them (weights.py).
 - split: cuts large reductions into partial results and their sum (split.py).
 - mask: finds what a causal mask hides, and hides it in products whose users ignore it (masks.py).
 - fuse: selects the nodes that get a buffer (fuse.py).
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING
 from tinyhw import trace
 from tinyhw.config import DEBUG, VIZ
 from tinyhw.data_class import dataclass, field, replace
-from tinyhw.device import on_disk
+from tinyhw.device import Device, on_disk
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.buffers import multi
 from tinyhw.engine.memory.disk import piece_node, resolve, truth
@@ -252,6 +253,10 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
     from tinyhw.engine.schedule.broadcast import reduce_once  # 0.3 ms to load, for graphs that repeat an operand
     roots = reduce_once(roots, came)
   passed("broadcast", roots)
+  if Ops.REDUCE_AXIS in ops and Ops.EXPAND in ops and copies_operands(roots[0].device):
+    from tinyhw.engine.schedule.weights import order_weights  # 0.3 ms to load, for products of GPUs
+    roots = order_weights(roots, came)
+  passed("weights", roots)
   if Ops.REDUCE_AXIS in ops: roots = split_reductions(roots, came)
   roots = [strip(r) for r in roots]
   passed("split", roots)
@@ -282,6 +287,11 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   by_device = [(device, list(adjacent)) for device, adjacent in groupby(kernels, devices_of)]
   return Schedule(kernels, by_device, storage, plan, next((d for d in (r.device for r in roots) if d), ""),
                   {g: x for g, x in local.items() if is_multi(g)}, inner)
+
+def copies_operands(device: str | tuple[str, ...] | None) -> bool:
+  """Do lanes of a device copy the operands of products to shared memory?"""
+  name = device if isinstance(device, str) or device is None else device[0]
+  return Device[name or Device.DEFAULT].copies_operands
 
 def _inner(storage: dict[UOp, UOp], plan: MemoryPlan, came: dict[UOp, UOp]) -> dict[UOp, UOp]:
   """Return the temporary BUFFERs that hold values of canonical nodes. came: the nodes that new nodes replace."""

@@ -1,0 +1,69 @@
+"""Put the weights of convolutions in the order in which products copy them, on devices whose lanes copy operands to
+shared memory.
+
+A product there copies pieces of 16 bytes. The sum of a convolution runs over positions of its kernel, and over channels
+inside of these: for one position, the channels of an image are read with one gate. But weights have channels outside
+of positions, and in the gradient of the image they are reversed. Then a lane would load each element alone. A buffer in
+the right order takes a small kernel of its own:
+
+    MUL(image, EXPAND(w))  ->  MUL(image, EXPAND(PERMUTE(CONTIGUOUS(PERMUTE(w)))))
+
+On a CPU, panels do that. Input and output are tensor graphs. Cost: linear in the graph.
+"""
+from __future__ import annotations
+
+from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.ops import UOp
+
+MOST_WEIGHTS = 1 << 22  # elements of weights: more would take longer to write than they save
+LEAST_USES = 256        # of each element by products, from which a kernel pays that writes and reads it once more
+
+def order_weights(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[UOp]:
+  """Return the same graph with weights in order. came: receives, for each new node, the node that it replaces."""
+  nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
+  new: dict[UOp, UOp] = {}
+  changed = False
+  for u in nodes:
+    src = tuple([new[s] for s in u.src])
+    new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+    if u.op is not Ops.REDUCE_AXIS or u.arg[0] is not Ops.ADD: continue
+    products = new[u].src[0]
+    factors = tuple([ordered(f, u.arg[1]) for f in products.src]) if products.op is Ops.MUL else products.src
+    if factors == products.src: continue
+    new[u] = UOp(u.op, u.dtype, (UOp(products.op, products.dtype, factors, products.arg, products.tag),), u.arg, u.tag)
+    changed = True
+  if not changed: return roots
+  if came is not None: came.update((v, came.get(u, u)) for u, v in new.items() if v is not u)
+  return [new[r] for r in roots]
+
+def ordered(f: UOp, summed: tuple[int, ...]) -> UOp:
+  """Return a factor with its memory in order, if it is a small array that many products use along several summed axes.
+
+  The longest summed axis becomes the innermost one. Others keep their order, those of the result outermost.
+  """
+  if f.op is Ops.CAST:
+    inner = ordered(f.src[0], summed)
+    return f if inner is f.src[0] else UOp(f.op, f.dtype, (inner,), f.arg, f.tag)
+  if f.op is not Ops.EXPAND or not all(isinstance(n, int) for n in f.shape): return f
+  w = f.src[0]
+  inside = [k for k in summed if w.shape[k] != 1]
+  if len(inside) < 2 or w.size > MOST_WEIGHTS or f.size < LEAST_USES * w.size: return f
+  last = max(inside, key=lambda k: w.shape[k])
+  order = (*[k for k in range(len(w.shape)) if k not in inside], *[k for k in inside if k != last], last)
+  if order == tuple(range(len(order))): return f
+  narrow = narrowest(w)
+  stored = UOp(Ops.CONTIGUOUS, narrow.dtype, (UOp(Ops.PERMUTE, narrow.dtype, (narrow,), order),))
+  back = UOp(Ops.PERMUTE, narrow.dtype, (stored,), tuple([order.index(k) for k in range(len(order))]))
+  if back.dtype is not w.dtype: back = UOp(Ops.CAST, w.dtype, (back,))
+  return UOp(Ops.EXPAND, f.dtype, (back, *f.src[1:]), f.arg, f.tag)
+
+def narrowest(w: UOp) -> UOp:
+  """Return the same array in the type from which it was widened: movements come after the CAST then."""
+  base, moves = w, []
+  while base.op in GroupOp.Movement:
+    moves.append(base)
+    base = base.src[0]
+  if base.op is not Ops.CAST or base.dtype.itemsize <= base.src[0].dtype.itemsize: return w
+  narrow = base.src[0]
+  for u in reversed(moves): narrow = UOp(u.op, narrow.dtype, (narrow, *u.src[1:]), u.arg, u.tag)
+  return narrow
