@@ -242,9 +242,8 @@ def documentation() -> list[tuple[str, int | str, int | str, str]]:
 DEBUG = ContextVar("DEBUG", 0, "1 devices and why others were refused; 2 a line per kernel; 3 optimisations; 4 "
                    "the Program as pseudo-code; 5 the optimised kernel; 6 the Program "
                    "as text; 7 annotated machine code")
-DEV = ContextVar("DEV", "", "the default device: AMD, NV, CPU, CLANG or PYTHON; empty: the one that EMULATE names, "
-                 "else the best of the last three "
-                 "that opens")
+DEV = ContextVar("DEV", "", "the default device: AMD, NV, OPENCL, CPU, CLANG or PYTHON; empty: the one that EMULATE "
+                 "names, else the best of the last three that opens")
 PLUGINS = ContextVar("PLUGINS", "", "modules with devices of their own, separated by commas; imported when a device "
                      "is named that is not known")
 

@@ -255,18 +255,20 @@ class ClDevice(Compiled):
     return status.value == cl.COMPLETE
 
   def _wait(self, flight: ClSubmission) -> None:
-    """Wait for a submission. At the deadline, lose the device and raise DriverError."""
+    """Wait for a submission, and retire those before it. Each has the deadline for itself: drivers compile some kernels
+    when they run first. At the deadline, lose the device and raise DriverError."""
     timeout_ms, begin = HCQDEV_WAIT_TIMEOUT_MS.value, time.monotonic()
     while not self._ended(flight):
-      waited = time.monotonic() - begin
-      if waited * 1000 >= timeout_ms:
-        first = next((f for f in self.flying if not self._ended(f)), None)
-        if first is None: return   # this program may have had no time to look
+      first, waited = self.flying[0], time.monotonic() - begin
+      if self._ended(first):
+        if first is not flight: self._retire()
+        begin = time.monotonic()
+      elif waited * 1000 >= timeout_ms:
         reason = f"did not finish submission {first.number} in {timeout_ms / 1000:g} s"
         self.lost = self._lost(reason)
         raise DriverError(f"{self.name} ({self.about.title}) {reason}; it was at {shown(first.work)}; a larger "
                           f"{HCQDEV_WAIT_TIMEOUT_MS.key} allows more time")
-      if waited > SPIN_SECONDS: time.sleep(min(waited / SHARE, LONGEST_SLEEP))
+      elif waited > SPIN_SECONDS: time.sleep(min(waited / SHARE, LONGEST_SLEEP))
       else: give_way()   # a device that is a processor needs this core
 
   def _failed(self, what: str, status: int) -> ClFailure:

@@ -1,7 +1,9 @@
 """One device: order, waits, its loss; on a stand-in for the library, and on a device of this machine if there is one.
 """
 import os
+import struct
 import threading
+import time
 
 import pytest
 from generators.program_builder import convert, memory_for, same_memory
@@ -59,6 +61,20 @@ def test_a_kernel_that_never_ends_loses_the_device(fake: Opener) -> None:
     with pytest.raises(DeviceError, match="OPENCL is lost since it did not finish submission 2 in 0.03 s"): work()
   device.allocator.free(a)
   device.close()
+
+def test_the_deadline_is_that_of_one_submission(fake: Opener) -> None:
+  """Ten submissions, of which each takes most of the time that one may take."""
+  library, device = fake()
+  a, program = device.allocator.alloc(64), device.load(code())
+  library.ended = False
+  for _ in range(10): device.submit([Launch(program, [a], [1], 2)])
+  start = time.monotonic()
+  ends = {flight.event: start + 0.05 * flight.number for flight in device.flying}
+  def ask(event: int, asked: int, size: int, place: object, length: object) -> int:
+    return library.answer(struct.pack("<i", int(time.monotonic() < ends[event])), size, place, length)
+  library.clGetEventInfo = ask   # type: ignore[method-assign]
+  with Context(HCQDEV_WAIT_TIMEOUT_MS=250): device.synchronize()
+  assert not device.flying and device.lost is None
 
 def test_a_kernel_that_fails_loses_the_device(fake: Opener) -> None:
   library, device = fake()
