@@ -135,5 +135,18 @@ class CodeVisibility:
     return max(self.counter_hz * SPIN_US // 1_000_000, 1)
 
   def machine_loop(self, runtime: Callable[[str], Code], features: Collection[str]) -> MachineLoop:
-    """The worker loop for a processor with these features."""
-    return MachineLoop(runtime, "ring_lse" if "lse" in features else "ring", self.spin_ticks, self)
+    """The worker loop for a processor with these features. It owns this object, and closes it."""
+    return ArmLoop(runtime, "ring_lse" if "lse" in features else "ring", self)
+
+  def close(self) -> None: self.arena.close(unmap=True)
+
+class ArmLoop(MachineLoop):
+  """The worker loop, with the code that makes other code visible."""
+
+  def __init__(self, runtime: Callable[[str], Code], ring: str, visible: CodeVisibility):
+    super().__init__(runtime, ring, visible.spin_ticks, visible)
+    self.owned = visible
+
+  def close(self) -> None:
+    super().close()
+    self.owned.close()

@@ -34,7 +34,8 @@ def rights(address: int, lines: Sequence[str]) -> str:
 def pages(s: CPUSession) -> str:
   """Place and call code, twice. Its pages must not be writable."""
   on_arm = device.processor() in device.ARM64
-  code, arena = runtime("identify" if on_arm else "cpuid"), CodeArena(visible=visible_code(runtime))
+  visible = visible_code(runtime)
+  code, arena = runtime("identify" if on_arm else "cpuid"), CodeArena(visible=visible)
   try:
     for _ in range(2):
       address, chunk = arena.add(code.text)
@@ -48,7 +49,9 @@ def pages(s: CPUSession) -> str:
     if "w" in kept or "x" not in kept:
       raise Wrong(f"the pages of code are {kept}: they should be executable and not writable")
     return f"placed and called; the pages are {kept}"
-  finally: arena.close(unmap=True)
+  finally:
+    arena.close(unmap=True)
+    if visible is not None: visible.close()
 
 def opens(s: CPUSession) -> str:
   found = s.device

@@ -72,7 +72,8 @@ def test_every_placed_piece_of_code_is_made_visible() -> None:
   finally: arena.close(unmap=True)
 
 class Clock(arm64.CodeVisibility):
-  def __init__(self, counter_hz: int): self.counter_hz = counter_hz
+  def __init__(self, counter_hz: int): self.counter_hz, self.closed = counter_hz, False
+  def close(self) -> None: self.closed = True
 
 @pytest.mark.parametrize("hertz,ticks", [(1_000_000_000, 40_000), (54_000_000, 2160), (1000, 1)])
 def test_the_time_to_spin_is_that_of_the_counter(hertz: int, ticks: int) -> None:
@@ -88,7 +89,7 @@ def test_the_ring_is_that_of_the_processor(name: str, ring: str, tmp_path: Path)
   clock.clean = lambda start, end: None
   loop = clock.machine_loop(code, detected(name, tmp_path).features)
   loop.close()
-  assert asked == [ring, "submit"]
+  assert asked == [ring, "submit"] and clock.closed
 
 @pytest.mark.skipif(devices.processor() not in devices.ARM64, reason="the processor is no AArch64")
 def test_the_device_opens_here() -> None:

@@ -98,7 +98,7 @@ exec "{emulator()}" -cpu "${{ARM64_CPU:-{DEFAULT_CPU}}}" -L "{folder}/root" -0 "
   return path
 
 def borrowed(folder: Path) -> Path:
-  """A folder with links to the host's pytest."""
+  """A folder with links to the host's pytest, which every Python of the root finds."""
   links = folder / "host"
   links.mkdir(exist_ok=True)
   for name in HOSTS:
@@ -106,6 +106,7 @@ def borrowed(folder: Path) -> Path:
     if spec is None or spec.origin is None: continue
     target = Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)
     if not (links / target.name).exists(): (links / target.name).symlink_to(target)
+  (folder / "root/usr/lib/python3/dist-packages/host.pth").write_text(f"{links}\n")
   return links
 
 def main(arguments: list[str]) -> int:
@@ -120,7 +121,8 @@ def main(arguments: list[str]) -> int:
   python = folder / "bin/python3"
   environment = {**os.environ, "DEV": os.environ.get("DEV", "CPU")}
   if command == "test":
-    environment["PYTHONPATH"] = os.pathsep.join((str(borrowed(folder)), str(ROOT)))
+    borrowed(folder)
+    environment["PYTHONPATH"] = str(ROOT)
     rest = ["-m", "pytest", "-p", "no:cacheprovider", *rest]
   return subprocess.run([python, *rest], env=environment, cwd=ROOT if command == "test" else None,
                         check=False).returncode
