@@ -7,7 +7,7 @@ from tinyhw.isa.arm64.asm.check import unpredictable
 from tinyhw.isa.arm64.table.form import Form
 from tinyhw.machine.ir.inst import Inst, MInst
 
-TRIES = 200
+TRIES = 5000
 
 def random_instruction(row: Inst, rng: random.Random) -> MInst:
   """An instruction of a row. Fields of all zeros and all ones are as likely as others."""

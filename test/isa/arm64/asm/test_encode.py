@@ -56,7 +56,8 @@ def samples(count: int, seed: int) -> list[MInst]:
 
 def test_random_instructions_against_gnu_as(tmp_path: Path) -> None:
   if shutil.which(GNU) is None: pytest.skip(f"{GNU} is not installed")
-  insts = samples(4000, 5)
+  # GNU as limits the immediate of one-bit fields of PSTATE to 0 and 1; the manual and LLVM take four bits
+  insts = [inst for inst in samples(4000, 5) if not re.match(r"msr (PAN|UAO|DIT|SSBS|TCO|ALLINT), ", show(inst))]
   source, target, image = (tmp_path / name for name in ("a.s", "a.o", "a.bin"))
   source.write_text("".join(show(i) + "\n" for i in insts))
   done = subprocess.run([GNU, GNU_ARCH, "-o", str(target), str(source)], capture_output=True, text=True, check=False)
@@ -74,7 +75,8 @@ def test_random_instructions_against_llvm() -> None:
                                                             # type: ignore[index]
                                                            check=True).stdout)[1])
   if version < 17: pytest.skip(f"llvm-mc {version} lacks features of the table; 17 or later is needed")
-  insts = [inst for inst in samples(4000, 6) if inst.row.name != "movprfx"]  # refused unless its user follows
+  # LLVM refuses movprfx unless its user follows, and ldp of zr twice, which GNU as takes (with a warning)
+  insts = [inst for inst in samples(4000, 6) if not re.match(r"movprfx|ldp(sw)? [wx]zr, [wx]zr", show(inst))]
   done = subprocess.run([LLVM, "--triple=aarch64", "-mattr=+all", "--show-encoding"],
                         input="".join(show(i) + "\n" for i in insts), capture_output=True, text=True, check=False)
   assert "error" not in done.stderr, done.stderr[:2000]
