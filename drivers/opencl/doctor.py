@@ -36,8 +36,8 @@ def refused(name: str, error: TinyError) -> Finding:
 def of_device(facts: ClFacts) -> list[Finding]:
   """Return the facts on which kernels depend."""
   missing = facts.missing()
-  shared, memory, largest = (show_bytes(size).split(" (")[0] for size in (facts.local_bytes, facts.memory_bytes,
-                                                                         facts.most_bytes))
+  shared, memory, largest, cache = (show_bytes(size).split(" (")[0] for size in (
+    facts.local_bytes, facts.memory_bytes, facts.most_bytes, facts.cache_bytes))
   return [
     Finding("version", OK, f"{facts.version}, driver {facts.driver}"),
     Finding("needed", PROBLEM, ", ".join(missing), "use another device") if missing
@@ -46,7 +46,7 @@ def of_device(facts: ClFacts) -> list[Finding]:
     Finding("float16", OK, f"stored, and converted to float32 for arithmetic{half(facts)}"),
     Finding("subnormals", NOTE, "float32 flushes them to 0") if facts.flushes else Finding("subnormals", OK, "kept"),
     Finding("workgroup", OK, f"up to {facts.most_lanes} lanes, {shared} of shared memory; {subgroups(facts)}"),
-    Finding("memory", OK, f"{memory}, {largest} in one buffer"),
+    Finding("memory", OK, f"{memory}, {largest} in one buffer; a cache of {cache}"),
   ]
 
 def half(facts: ClFacts) -> str:

@@ -18,6 +18,7 @@ def test_all_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
   found = {finding.name: finding for finding in diagnose(1)}
   assert {finding.state for finding in found.values()} == {OK} and found["drivers"].words == "Fakes"
   assert found["OPENCL:0"].words == "Card of Fakes, GPU" and found["OPENCL:1"].words == "Host of Fakes, processor"
+  assert found["memory"].words == "1.00 GB, 256.00 MB in one buffer; a cache of 1.00 MB"
   assert found["workgroup"].words == "up to 1024 lanes, 32.00 KB of shared memory; no subgroups"
 
 def test_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
