@@ -84,10 +84,9 @@ def attention(heads: int, tokens: int, size: int, causal: bool) -> Case:
   pairs = tokens * (tokens + 1) / 2 if causal else tokens * tokens
   return Case([y], 4.0 * heads * pairs * size, size_of(q, k, v, y), F16)
 
-def decoding(name: str) -> Case:
-  """A quantized matrix of 4096 x 14336 by one vector."""
+def decoding(name: str, m: int = 4096, k: int = 14336) -> Case:
+  """A quantized matrix by one vector."""
   kind = next(kind for kind in TYPES.values() if kind.name == name)
-  m, k = 4096, 14336
   data = empty(m * k // kind.length * kind.size, dtype="uint8")
   x = Rounded(empty(1, k, dtype="float32").realize())
   for t in (x.q, x.scale): t.realize()
@@ -115,6 +114,9 @@ CASES: dict[str, Callable[[], Case]] = {
   "Q4_0": lambda: decoding("Q4_0"),
   "Q4_K": lambda: decoding("Q4_K"),
   "Q8_0": lambda: decoding("Q8_0"),
+  "Q4_K-rows": lambda: decoding("Q4_K", 14336, 4096),
+  "Q4_K-vocabulary": lambda: decoding("Q4_K", 32000, 4096),
+  "Q6_K-rows": lambda: decoding("Q6_K", 14336, 4096),
 }
 
 # ***** bounds *****

@@ -41,6 +41,15 @@ def test_bounds() -> None:
   assert found.rounds == 1 and found.seconds == pytest.approx(840e-9)
   assert inner.cost.resources == {"a": 8} and inner.rate == 4 * 8 / 8 and inner.share == 1 and inner.binding == "a"
 
+def test_a_last_round_takes_what_its_workgroups_take() -> None:
+  """A card of 10 units, which hold 8 workgroups each: 80 are one round, 90 another eighth of it, but no less than one
+  workgroup alone."""
+  one, more, two = (bounds_of(nest(), KernelResources({"v": 16}, 0, 8, grid), CARD) for grid in (80, 90, 160))
+  assert one.held.groups == more.held.groups == 8 and (one.rounds, more.rounds, two.rounds) == (1, 2, 2)
+  assert one.seconds is not None and more.seconds is not None and two.seconds == pytest.approx(2 * one.seconds)
+  last = max(one.whole.cost.alone, one.whole.cost.cycles / 8)
+  assert more.seconds == pytest.approx(one.seconds + last * 1e-9)
+
 def test_what_depends_on_the_launch_is_not_told() -> None:
   found = bounds_of(nest(), KernelResources({"v": 16}, 0, 8), CARD)
   assert (found.operations, found.memory, found.rounds, found.seconds) == (None,) * 4

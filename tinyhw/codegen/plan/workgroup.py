@@ -211,7 +211,7 @@ def outputs_and_reductions(nest: Nest, best: UOp, capabilities: Capabilities) ->
     lanes_n //= 2
   if lanes_n * max(sizes, default=0) < SEGMENT_BYTES: return ()
   most = min(MOST_LANES, capabilities.unit_registers // max(capabilities.vector_registers, 1) or MOST_LANES)
-  room = min(most // lanes_n, capabilities.threads * wave // results, terms // MOST_REPETITIONS)
+  room = min(most // lanes_n, -(-2 * capabilities.threads * wave // results), terms // MOST_REPETITIONS)
   lanes_k = part_of(size_of(along), room)
   if lanes_k < LEAST_SHARED: return ()
   lanes = Opt(OptOps.LOCAL, best.arg[0], lanes_n), Opt(OptOps.LOCAL, along.arg[0], lanes_k)

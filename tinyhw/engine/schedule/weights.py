@@ -28,13 +28,18 @@ def order_weights(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[
     new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
     if u.op is not Ops.REDUCE_AXIS or u.arg[0] is not Ops.ADD: continue
     products = new[u].src[0]
-    factors = tuple([ordered(f, u.arg[1]) for f in products.src]) if products.op is Ops.MUL else products.src
+    if products.op is not Ops.MUL or not all(is_repeated(f) for f in products.src): continue
+    factors = tuple([ordered(f, u.arg[1]) for f in products.src])
     if factors == products.src: continue
     new[u] = UOp(u.op, u.dtype, (UOp(products.op, products.dtype, factors, products.arg, products.tag),), u.arg, u.tag)
     changed = True
   if not changed: return roots
   if came is not None: came.update((v, came.get(u, u)) for u, v in new.items() if v is not u)
   return [new[r] for r in roots]
+
+def is_repeated(f: UOp) -> bool:
+  """Is a factor an array whose elements several products use, as both operands of a matrix product are?"""
+  return f.op is Ops.EXPAND or f.op is Ops.CAST and f.src[0].op is Ops.EXPAND
 
 def ordered(f: UOp, summed: tuple[int, ...]) -> UOp:
   """Return a factor with its memory in order, if it is a small array that many products use along several summed axes.

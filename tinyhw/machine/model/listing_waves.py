@@ -122,9 +122,17 @@ def bounds_of(function: Function, kernel: KernelResources, card: CardModel,
   hottest = max(outer, key=lambda p: p.cost.cycles * (p.times or 1), default=whole)
   known = all(loop.times is not None for loop in loops)
   if not known or kernel.grid is None: return Bounds(held, parts, whole, hottest, None, None, None, None)
-  waves, rounds = held.group_waves * kernel.grid, -(-kernel.grid // (card.units * held.groups))
+  waves = held.group_waves * kernel.grid
+  full, rest = divmod(kernel.grid, card.units * held.groups)
+  cycles = full * whole.cost.cycles
+  if rest: cycles += last_round(whole.cost, -(-rest // card.units) / held.groups)
   return Bounds(held, parts, whole, hottest, whole.operations * waves, memory_of(function, counts, card, waves),
-                rounds, rounds * whole.cost.cycles / (card.clock_ghz * 1e9))
+                full + bool(rest), cycles / (card.clock_ghz * 1e9))
+
+def last_round(cost: Cost, share: float) -> float:
+  """The cycles of a round with this share of the workgroups that a unit holds: those of the resources that they take,
+  at least those of a workgroup alone."""
+  return max([cost.alone, *[share * cycles for cycles in cost.resources.values()]])
 
 def memory_of(function: Function, counts: Sequence[int], card: CardModel, waves: int) -> float:
   """Bytes that memory must transfer: each buffer once, or its accessed part."""
