@@ -38,7 +38,6 @@ Mark = tuple[int, int]   # (count of restarts of the timeline, number of a submi
 class RetainedMemory(NamedTuple):
   """The state that a closed device leaves: the memory of buffers that are still referenced. The next device of the GPU
   takes it over."""
-  copies_operands = True
   allocator: GpuAllocator
   code: GpuAllocator
   memories: set[Memory]
@@ -67,6 +66,7 @@ class GpuDevice(Compiled):
   A subclass makes `timeline`, `stage`, `transient`, `compute` and `copies` in its __init__, calls `begin` last of all,
   and overrides the methods that raise NotImplementedError.
   """
+  copies_operands = True
   allocator: GpuAllocator
   code: GpuAllocator
   timeline: Timeline

@@ -7,6 +7,8 @@ import random
 import pytest
 
 from tinyhw.device import Device
+from tinyhw.drivers.gpu.device import GpuDevice
+from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.engine.schedule import schedule as scheduling
 from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.engine.schedule.weights import ordered
@@ -33,6 +35,10 @@ def test_weights_get_a_buffer_of_halves_with_channels_inside(make: Callable[[Ten
   made = stored(make(empty(8, 16, 20, 21).requires_grad_(), w))   # another graph: schedules are cached
   assert len(made) == 1 and made[0].op is Ops.CONTIGUOUS and made[0].dtype.name == "half"
   assert [n for n in made[0].shape if n != 1][1:3] == [3, 3] and made[0].size == w.uop.size
+
+def test_only_gpus_copy_operands() -> None:
+  assert GpuDevice.copies_operands and CudaDevice.copies_operands
+  assert not any(Device[name].copies_operands for name in ("CPU", "PYTHON", "NULL"))
 
 def test_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
   """Matrix products, 1x1 convolutions, and weights that few products use."""
