@@ -29,7 +29,11 @@ def test_a_share_agrees(name: str) -> None:
 
 @pytest.mark.parametrize("name", ("add", "quantile", "linalg.det"))
 def test_bad_input_is_refused(name: str) -> None:
-  assert all(found.wrong == 0 for found in judge([name], errors=True).values())
+  assert all(found.wrong == 0 for found in judge([name], what="errors").values())
+
+@pytest.mark.parametrize("name", ("nn.functional.ctc_loss", "linalg.cholesky", "polygamma", "cdist"))
+def test_gradients_agree_with_autograd(name: str) -> None:
+  assert all(found.wrong == found.failed == 0 for found in judge([name], most=4, what="gradients").values())
 
 def test_kinds() -> None:
   assert [Verdict(*numbers, False, {}).kind for numbers in ((3, 0, 0, 0), (3, 1, 1, 0), (0, 0, 0, 2))] == [

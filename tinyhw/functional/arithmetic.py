@@ -326,6 +326,7 @@ def gradient(input: Tensor, spacing: Any = None, dim: Any = None, edge_order: in
   x = checked("gradient", input)
   axes = list(range(x.ndim)) if dim is None else [axis_of(x, d) for d in (
     dim if isinstance(dim, (tuple, list)) else (dim,))]
+  if len(set(axes)) != len(axes): raise ArgumentError(f"gradient: dim {dim!r} names an axis twice")
   given = list(spacing) if isinstance(spacing, (tuple, list)) else [1.0 if spacing is None else spacing] * len(axes)
   if len(given) != len(axes): raise ArgumentError(f"spacing has {len(given)} entries for {len(axes)} axes")
   return tuple([_slope(x, axis, step, edge_order) for axis, step in zip(axes, given)])

@@ -58,7 +58,8 @@ vdot = dot
 
 def _plus(what: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
   if not dtypes.is_float(input.dtype) and (isinstance(beta, float) or isinstance(alpha, float)):
-    raise DTypeError(f"{what}: alpha and beta are integers for {input.dtype}")
+    if what not in ("addbmm", "baddbmm"): raise DTypeError(f"{what}: alpha and beta are integers for {input.dtype}")
+    beta, alpha = int(beta), int(alpha)
   common_shape(sizes(input), sizes(product))
   if common_shape(sizes(input), sizes(product)) != sizes(product):
     raise ShapeError(f"{what}: {input.shape} does not expand to {product.shape}")

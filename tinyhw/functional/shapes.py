@@ -29,6 +29,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
   """Return `length` elements of an axis from start on."""
   if not checked("narrow", input).ndim: raise ShapeError("narrow wants a tensor with an axis")
   dim, n = axis_of(input, dim), whole("length", length, 0)
+  if isinstance(start, Handle) and (start.ndim or not dtypes.is_int(start.dtype)):
+    raise ArgumentError(f"narrow: start is a whole number, or a tensor of one without axes, not {start!r}")
   begin = int(start._self().item()) if isinstance(start, Handle) else whole("start", start)
   size = sizes(input)[dim]
   if not -size <= begin <= size: raise ShapeError(f"start {begin} is outside of {-size}..{size}")
@@ -112,6 +114,9 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
   """Rotate elements along axes; without dims, those of the flattened tensor."""
   if isinstance(dims, (tuple, list)) and not dims: dims = None
+  steps = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
+  if not steps: raise ArgumentError("roll wants a shift at least")
+  if dims is not None and not input.ndim: raise ShapeError("roll along an axis wants a tensor with axes")
   if not input.numel() or not input.ndim: return input.clone()
   return input.roll(shifts, dims)
 

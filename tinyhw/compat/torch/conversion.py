@@ -133,8 +133,13 @@ def same(name: str) -> Any:
 def chunk_cat(tensors: Any, dim: int, num_chunks: int) -> Tensor:
   """Split each tensor into chunks along an axis, flatten the rest, and join the tensors' chunks."""
   if not tensors: raise ArgumentError("_chunk_cat wants a tensor at least")
-  rows = []
-  dim = dim % tensors[0].ndim
+  if num_chunks < 1: raise ArgumentError(f"num_chunks is {num_chunks}; it must be at least 1")
+  if dim < 0 and len({x.ndim for x in tensors}) > 1:
+    raise ArgumentError(f"dim {dim} of tensors that differ in their axes")
+  dim, rows = dim % max(tensors[0].ndim, 1), []
+  for x in tensors:
+    if dim >= x.ndim or not x.numel() or sizes(x)[:dim] != sizes(tensors[0])[:dim]:
+      raise ShapeError(f"_chunk_cat along axis {dim} of {x.shape}: it wants elements, and equal sizes before the axis")
   for x in tensors:
     lead, n, rest = sizes(x)[:dim], sizes(x)[dim], sizes(x)[dim + 1:]
     each = -(-n // num_chunks)

@@ -173,10 +173,11 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None,
   kind = kind_of(dtype) or (dtypes.default_float if any(isinstance(x, float) for x in numbers) else dtypes.int64)
   if not dtypes.is_int(kind):
     return _placed(Tensor.arange(numbers[0], numbers[1], numbers[2], kind), device, requires_grad)
-  count = math.ceil((numbers[1] - numbers[0]) / numbers[2])
-  first, each = int(numbers[0]), int(numbers[2])
+  if any(isinstance(x, float) for x in numbers) and dtype is not None: numbers = [int(x) for x in numbers]
+  first, last, each = (int(x) for x in numbers)
+  if not each: raise ArgumentError(f"arange: step {step} is 0 as a whole number")
+  count = max(math.ceil((last - first) / each), 0)
   if not count: return Tensor.empty(0, dtype=kind)
-  if each == 0: return Tensor.full((count,), first, kind)
   return _placed(Tensor.arange(first, first + each * count, each, dtype=kind), device, requires_grad)
 
 range_ = arange
@@ -294,17 +295,27 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
   if num_samples <= 0: raise ArgumentError(f"num_samples is {num_samples}; it must be at least 1")
   if not replacement and num_samples > sizes(input)[-1]:
     raise ArgumentError(f"{num_samples} draws without replacement of {sizes(input)[-1]}")
+  if sizes(input)[-1] > _MOST_CATEGORIES:
+    raise ArgumentError(f"multinomial draws from at most {_MOST_CATEGORIES} weights, not {sizes(input)[-1]}")
+  rows = input.detach() if input.ndim == 2 else input.detach().unsqueeze(0)
+  if not (rows.isfinite() & rows.ge(0)).all().item() or rows.sum(1).eq(0).any().item():
+    raise ArgumentError("multinomial wants weights that are finite, not negative, and not all zero")
   if replacement or num_samples == 1:
     return input.multinomial(num_samples, replacement).long()
   keys = Tensor.rand(*sizes(input), dtype=input.dtype).log().div(input)      # Efraimidis and Spirakis 2006
   return keys.topk(num_samples)[1].long()
 
+_MOST_CATEGORIES = 1 << 24
+
 def uniform(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **named: Any) -> Tensor:
   """Return numbers drawn evenly from `from` to `to`."""
   low = named.get("from", from_)
+  if low > to: raise ArgumentError(f"uniform draws from {low} to {to}, which is below")
   return Tensor.rand(*sizes(input), dtype=input.dtype).mul(to - low).add(low)
 
-def _uniform(input: Tensor) -> Tensor: return Tensor.rand(*sizes(input), dtype=input.dtype).sub(1, reverse=True)
+def _uniform(input: Tensor) -> Tensor:
+  kind = input.dtype if dtypes.is_float(input.dtype) else dtypes.float32
+  return Tensor.rand(*sizes(input), dtype=kind).sub(1, reverse=True)
 
 def exponential(input: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
   """Return numbers drawn from an exponential distribution."""
@@ -314,7 +325,7 @@ def exponential(input: Tensor, lambd: float = 1.0, *, generator: Any = None) -> 
 def geometric(input: Tensor, p: float, *, generator: Any = None) -> Tensor:
   """Return numbers drawn from a geometric distribution."""
   if not 0 < p < 1: raise ArgumentError(f"p is {p}; it is from 0 to 1")
-  return _uniform(input).log().div(math.log(1 - p)).ceil().maximum(1)
+  return _uniform(input).log().div(math.log(1 - p)).ceil().maximum(1).cast(input.dtype)
 
 def cauchy(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
   """Return numbers drawn from a Cauchy distribution."""

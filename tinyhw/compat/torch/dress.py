@@ -55,7 +55,7 @@ def dressed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     except TypeError as error:
       if isinstance(error, TinyError): raise
       raise _explained(function, name, args, keywords, error) from error
-    return dress(found) if out is None else _written(out, dress(found))
+    return dress(found) if out is None else _written(out, dress(found), name in OUT_OF_THE_TYPE)
   return called
 
 def _parameters(function: Callable[..., Any]) -> Any:
@@ -69,10 +69,17 @@ def _explained(function: Callable[..., Any], name: str, args: Any, keywords: Any
   kinds = ", ".join([type(x).__name__ for x in (*args, *keywords.values())])
   return ArgumentError(f"{name} does not take arguments of these kinds ({kinds}): {error}")
 
-def _written(out: Any, found: Any) -> Any:
-  if isinstance(out, (tuple, list)): return type(out)([_written(a, b) for a, b in zip(out, found)])
+# Functions whose out has the type of the result, and is not cast to.
+OUT_OF_THE_TYPE = frozenset("gather take aminmax amax amin multinomial index_select".split())
+
+def _written(out: Any, found: Any, exact: bool) -> Any:
+  if isinstance(out, (tuple, list)): return type(out)([_written(a, b, exact) for a, b in zip(out, found)])
   if not isinstance(out, Handle): raise ArgumentError(f"out is a tensor, not {out!r}")
+  if exact and found.dtype is not out.dtype or _rank(found.dtype) > _rank(out.dtype):
+    raise DTypeError(f"a result of {found.dtype} is not written into out of {out.dtype}; give an out of that type")
   return out.assign(found.cast(out.dtype))
+
+def _rank(dtype: DType) -> int: return 0 if dtype is dtypes.bool else 1 if dtypes.is_int(dtype) else 2
 
 def kind_of(dtype: Any) -> DType | None:
   """Return a dtype, or None for None. Python's int and bool are PyTorch's int64 and bool."""

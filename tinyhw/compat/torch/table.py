@@ -13,7 +13,8 @@ from typing import Any
 
 from tinyhw.compat.torch.dress import dressed
 from tinyhw.dtype import dtypes
-from tinyhw.tensor import NoGrad
+from tinyhw.errors import ArgumentError
+from tinyhw.tensor import NoGrad, Tensor
 
 _CREATION, _CONVERSION = "tinyhw.compat.torch.creation", "tinyhw.compat.torch.conversion"
 _F, _NN, _SPECIAL, _LINALG = "tinyhw.functional", "tinyhw.functional.nn", "tinyhw.special", "tinyhw.linalg"
@@ -148,6 +149,16 @@ _MASKED = {f"{_F}.masked": """sum prod cumsum cumprod amax amin argmax argmin me
 _WINDOWS = {f"{_F}.windows": """general_cosine general_hamming hamming hann blackman nuttall bartlett cosine exponential
   gaussian kaiser"""}
 
+# Operands that PyTorch wants as tensors: all of the first two, the first, or one of the two at least.
+OPERANDS = {name: kind for kind, names in {
+  "all": "atan2 arctan2 ldexp logaddexp igamma igammac hypot clamp_min clamp_max gammainc gammaincc",
+  "first": "eq ne lt le gt ge copysign fmod rsub less less_equal greater greater_equal not_equal",
+  "one": """remainder pow float_power xlogy xlog1py zeta add sub mul div floor_divide true_divide chebyshev_polynomial_t
+    chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t
+    shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h
+    hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p""",
+}.items() for name in names.split()}
+
 def _read(rows: dict[str, str]) -> dict[str, tuple[str, str]]:
   """Return {name: (module, the function there)}."""
   found = {}
@@ -181,7 +192,20 @@ def _function(namespace: str, name: str) -> Callable[..., Any]:
   module, ours = TABLE[namespace][name]
   if module.startswith("@"): plain = getattr(importlib.import_module(_CONVERSION), module[1:])(ours)
   else: plain = getattr(importlib.import_module(module), ours)
-  return dressed(plain, f"{namespace}.{name}".lstrip("."))
+  kind = OPERANDS.get(name)
+  return dressed(plain if kind is None else _of_tensors(plain, name, kind), f"{namespace}.{name}".lstrip("."))
+
+def _of_tensors(function: Callable[..., Any], name: str, kind: str) -> Callable[..., Any]:
+  """Let a function refuse numbers where PyTorch wants tensors."""
+  @functools.wraps(function)
+  def called(*args: Any, **keywords: Any) -> Any:
+    operands = [*args, *[keywords[k] for k in ("input", "other", "exponent", "min", "max") if k in keywords]][:2]
+    are = [isinstance(x, Tensor) for x in operands]
+    if not {"all": all(are), "first": are[:1] == [True], "one": any(are)}[kind]:
+      wanted = {"all": "tensors", "first": "a tensor first", "one": "a tensor"}[kind]
+      raise ArgumentError(f"{name} wants {wanted}, not {operands!r}; make one with torch.tensor(...)")
+    return function(*args, **keywords)
+  return called
 
 def methods() -> dict[str, Callable[..., Any]]:
   """Return the functions that are methods of the tensor class, each loaded when it is called."""

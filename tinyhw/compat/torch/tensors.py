@@ -71,6 +71,7 @@ def _fill_class() -> None:
 
 def _reflected(method: Callable[..., Any]) -> Callable[..., Any]:
   def reflected(self: Any, other: Any) -> Any:
+    if not isinstance(self, Tensor): raise ArgumentError(f"an operator wants a tensor, not {self!r}")
     if not isinstance(other, Tensor): other = _like(other, self)
     return method(other, self)
   return reflected

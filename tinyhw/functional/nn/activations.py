@@ -77,6 +77,7 @@ def hardsigmoid(input: Tensor) -> Tensor:
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
   """Return input limited to min_val..max_val."""
   if min_val > max_val: raise ArgumentError(f"min_val {min_val} is above max_val {max_val}")
+  if not dtypes.is_float(input.dtype): min_val, max_val = int(min_val), int(max_val)
   return input.hardtanh(min_val, max_val)
 
 @_maybe_in_place

@@ -143,6 +143,10 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
   bias = keywords.pop("linear_bias", None)
   for name in ("chunking_method", "chunking_strategy", "options", "grad_in_forward"): keywords.pop(name, None)
   if keywords.get("ignore_index", 0) is None: del keywords["ignore_index"]
+  if "ignore_index" in keywords and dtypes.is_float(target.dtype):
+    raise ArgumentError("ignore_index names a class, and the target has probabilities")
+  if linear_weight.ndim > 2 and input.ndim < 2:
+    raise ShapeError(f"a weight of {linear_weight.shape} wants a batch of inputs, not {input.shape}")
   scores = tensordot(input, linear_weight, ([-1], [-1]))
   return cross_entropy(scores if bias is None else scores.add(bias), target, **keywords)
 
@@ -277,6 +281,7 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
                                       distance_function: Any = None, margin: float = 1.0, swap: bool = False,
                                       reduction: str = "mean") -> Tensor:
   """Return the triplet margin loss by a distance; by default that of pairwise_distance."""
+  if margin <= 0: raise ArgumentError(f"margin is {margin}; it must be positive")
   if not anchor.ndim == positive.ndim == negative.ndim:
     raise ShapeError(f"triplet_margin_loss: {anchor.shape}, {positive.shape} and {negative.shape} differ in their axes")
   distance = distance_function or pairwise_distance

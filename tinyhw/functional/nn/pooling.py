@@ -80,6 +80,9 @@ def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any
   kernel, strides, pads, _ = _options(what, n, kernel_size, stride, padding, 1)
   for size, k, s, p in zip(sizes(input)[-n:], kernel, strides, pads):
     if _count(size, k, s, p, 1, ceil_mode) < 1: raise ShapeError(f"{what}: no window of {k} fits into {size}")
+  if not dtypes.is_float(input.dtype):     # integers stay, rounded to zero
+    wide = _avg_pool(n, input.double(), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return wide.cast(input.dtype)
   if divisor_override is not None:
     if not divisor_override: raise ArgumentError(f"{what}: divisor_override is 0")
     view, axes = input._pooled(kernel, strides, 1, pads, ceil_mode, 0)
