@@ -175,8 +175,9 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
   """Return the cross product along an axis of 3."""
   if input.ndim != other.ndim: raise ShapeError(f"cross wants as many axes: {input.shape} and {other.shape}")
-  for x in (input, other):
-    if sizes(x)[axis_of(x, dim)] != 3: raise ShapeError(f"cross wants an axis of size 3, not axis {dim} of {x.shape}")
+  for given in (input, other):
+    if sizes(given)[axis_of(given, dim)] != 3:
+      raise ShapeError(f"cross wants an axis of size 3, not axis {dim} of {given.shape}")
   a, b = broadcast(input, other)
   axis = axis_of(a, dim)
   x, y = ([part(t, axis, i, i + 1) for i in range(3)] for t in (a, b))
@@ -219,8 +220,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
   n = sizes(input)[0]
   pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
   if not pairs: return Tensor.empty(0, dtype=input.dtype)
-  rows, others = (list(column) for column in zip(*pairs))
-  return _lengths(input[rows].sub(input[others]), float(p))
+  return _lengths(input[[i for i, _ in pairs]].sub(input[[j for _, j in pairs]]), float(p))
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
   """Return the p-norm of x1 - x2 + eps along the last axis."""

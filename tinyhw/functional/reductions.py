@@ -249,8 +249,9 @@ def torch_log_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 def safe_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
   """Return softmax, with zeros where all elements are -inf."""
   x = input.cast(dtype_or(dtype, input.dtype))
-  found = _soft("softmax", x, dim, None)
-  return x.eq(-math.inf).all(axis_of(x, dim), keepdim=True).where(0, found) if x.ndim else found
+  if not x.ndim: return _soft("softmax", x, dim, None)
+  empty = x.eq(-math.inf).all(axis_of(x, dim), keepdim=True)
+  return empty.where(0, _soft("softmax", empty.where(0, x), dim, None))
 
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
   """Return the p-norm of the difference."""

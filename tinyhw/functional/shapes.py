@@ -14,7 +14,9 @@ from tinyhw.functional.operands import as_row, axes_of, axis_of, broadcast, chec
 from tinyhw.helpers import argfix
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import whole
+from tinyhw.methods.data.layout import layout
 from tinyhw.tensor import Tensor
+from tinyhw.uop.symbolic.shapetracker import View
 
 def part(x: Tensor, dim: int, begin: int, end: int) -> Tensor:
   """Return elements begin..end of an axis, as a view."""
@@ -373,7 +375,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
   rows = Tensor.arange(size).reshape(size, 1)
   here = Tensor.arange(size).eq(rows.add(offset))
   wide = part(column, input.ndim, 0, 1).expand(*sizes(input)[:-1], size, size)
-  made = here.where(wide, 0)
+  made = here.where(wide, wide.const_like(0))
   return movedim(made, (-2, -1), (a, b)) if a < b else movedim(made, (-2, -1), (a, b))
 
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
@@ -438,15 +440,28 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
   return Tensor.empty(*shape[:axis], n // step + 1, *shape[axis + 1:], 0, dtype=input.dtype)
 
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-  """Return elements of the tensor in memory order, at offset + index . stride. It is a gather, not a view."""
+  """Return elements of the tensor's memory at offset + index . stride. It is a gather, not a view.
+
+  The memory is that of the storage of which the tensor is a view; else it is the tensor's own elements in order.
+  """
   if len(size) != len(stride): raise ShapeError(f"as_strided: {len(size)} sizes and {len(stride)} strides")
   if any(d < 0 for d in (*size, *stride)): raise ArgumentError("as_strided: sizes and strides are not negative")
-  places, offset = _strided(size, stride, storage_offset or 0)
+  flat, begin = _memory(input)
+  places, offset = _strided(size, stride, begin if storage_offset is None else storage_offset)
   if not places.numel(): return Tensor.empty(*size, dtype=input.dtype)
   most = offset + sum((d - 1) * s for d, s in zip(size, stride))
-  if most >= input.numel() or offset < 0:
-    raise ShapeError(f"as_strided: element {most} is outside of a tensor of {input.numel()} elements")
-  return input.reshape(-1)[places.reshape(-1)].reshape(tuple(size))
+  if most >= sizes(flat)[0] or offset < 0:
+    raise ShapeError(f"as_strided: element {most} is outside of memory of {sizes(flat)[0]} elements")
+  return flat[places.reshape(-1)].reshape(tuple(size))
+
+def _memory(x: Tensor) -> tuple[Tensor, int]:
+  """Return the elements of the storage of which x is a view, and the first one of x."""
+  found = layout(x.uop)
+  if found is None or found[0].dtype is not x.dtype: return x.reshape(-1), 0
+  node, view = found
+  if view.offset == 0 and node.size == x.numel() and view.strides == View.create(view.shape).strides:
+    return x.reshape(-1), 0        # all of the storage, in order: gradients reach x
+  return x._new(node), view.offset
 
 def _strided(size: Sequence[int], stride: Sequence[int], offset: int) -> tuple[Tensor, int]:
   places = Tensor.full(tuple(size), offset, dtypes.int32)

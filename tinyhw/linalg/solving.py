@@ -195,7 +195,7 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str |
   x = x.squeeze(-1) if vector else x
   if driver == "gels": return LeastSquares(x, residuals, Tensor.empty(0, dtype=dtypes.int64), empty)
   if rank is None: rank = Tensor.zeros(*lead, dtype=dtypes.int64)
-  return LeastSquares(x, residuals, rank, values if driver in ("gelsd", "gelss") else empty)
+  return LeastSquares(x, residuals, rank, values.detach() if driver in ("gelsd", "gelss") else empty)
 
 def _full_rank(a: Tensor, b: Tensor) -> Tensor:
   m, n = sizes(a)[-2:]

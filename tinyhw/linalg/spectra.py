@@ -116,10 +116,11 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
   if rcond is not None: rtol = rcond
   if not a.numel(): return Tensor.empty(*sizes(a)[:-2], n, m, dtype=a.dtype)
   if hermitian:
-    w, v = eigh(a)
+    w, v = eigh(a.detach())
     size, left, right = w.abs(), v, transposed(v)
     kept = size.gt(_least(size.detach().sort(-1, descending=True)[0], atol, rtol, m, n).unsqueeze(-1))
-    return left.mul(kept.where(kept.where(w, 1).reciprocal(), 0).unsqueeze(-2)).matmul(right)
+    found = left.mul(kept.where(kept.where(w, 1).reciprocal(), 0).unsqueeze(-2)).matmul(right)
+    return with_rule(found, (a,), _pinv_rule)
   u, s, v = a.detach().svd(full_matrices=False)
   kept = s.gt(_least(s, atol, rtol, m, n).unsqueeze(-1))
   found = transposed(v).mul(kept.where(kept.where(s, 1).reciprocal(), 0).unsqueeze(-2)).matmul(transposed(u))

@@ -132,7 +132,7 @@ def _polygamma(n: int, x: Tensor) -> Tensor:
   found = _hurwitz(y.const_like(float(n + 1)), y, 10).mul(float((-1) ** (n + 1) * math.factorial(n)))
   found = negative.where(found.mul((-1) ** n).sub(_cotangent_slope(n, d)), found)
   pole = d.le(0) & is_whole(d)
-  return with_slope(pole.where(math.inf if n % 2 else math.nan, found), x, slope)
+  return with_slope(pole.where(math.inf if n % 2 else -math.inf, found), x, slope)
 
 def _cotangent_slope(n: int, x: Tensor) -> Tensor:
   """Return the n-th derivative of pi cot(pi x), a polynomial of the cotangent: cot' = -pi (1 + cot**2)."""

@@ -44,7 +44,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
                       running_var: Tensor | None, training: bool, momentum: float,
                       eps: float) -> tuple[Tensor, Tensor, Tensor]:
-  """Return batch_norm, and the mean and reciprocal deviation of the batch (empty without training)."""
+  """Return batch_norm, and the mean and reciprocal deviation of the batch (empty without training; no gradient)."""
   if checked("batch_norm", input).ndim == 1 and not input.numel(): return input.clone(), input, input
   if input.ndim < 2: raise ShapeError(f"batch_norm wants two axes at least, not {input.shape}")
   channels = sizes(input)[1]
@@ -66,7 +66,7 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
   if running_var is not None:
     var = _wide(input).var(tuple(axes))
     _update(running_var, var, momentum)
-  return _scaled(x, w, b).cast(input.dtype), mean.reshape(-1), rstd.reshape(-1)
+  return _scaled(x, w, b).cast(input.dtype), mean.reshape(-1).detach(), rstd.reshape(-1).detach()
 
 def _update(running: Tensor | None, value: Tensor, momentum: float) -> None:
   if running is None: return
@@ -128,7 +128,7 @@ def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Te
   """Return layer_norm, and the mean and reciprocal deviation."""
   axes = _last_axes("layer_norm", input, normalized_shape, weight, bias)
   x, mean, rstd = _normalized(input, axes, eps)
-  return _scaled(x, weight, bias).cast(input.dtype), mean, rstd
+  return _scaled(x, weight, bias).cast(input.dtype), mean.detach(), rstd.detach()
 
 def _last_axes(what: str, input: Tensor, shape: Sequence[int], *vectors: Tensor | None) -> tuple[int, ...]:
   wanted = tuple(int(d) for d in shape)
