@@ -8,7 +8,8 @@ from tinyhw import Tensor
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.optimize import with_few_ranges
 from tinyhw.codegen.plan.heuristic import choose, nest_of
-from tinyhw.codegen.plan.reads import FAR_CYCLES, FARTHEST_CYCLES, NEAR_CYCLES, ReductionLoad, RegisterTile, steps_of
+from tinyhw.codegen.plan.reads import (
+  FAR_CYCLES, FARTHEST_CYCLES, NEAR_CYCLES, SCATTERED, ReductionLoad, RegisterTile, steps_of)
 from tinyhw.codegen.plan.register_tile import CostModel
 from tinyhw.codegen.transform.tiling import OptOps
 from tinyhw.engine.schedule.schedule import canonicalize, schedule
@@ -49,6 +50,19 @@ def test_adjacent_vectors_share_the_step_to_their_row() -> None:
   assert one == four
   narrow = model(64, 512, 1024, replace(AVX512, vector_rate=1))
   assert second(narrow).row_cycles(tile(narrow, 6, 4)) == four / 2, "twice the arithmetic hides it"
+
+@pytest.mark.parametrize("k,rows,vectors,is_one", (
+  (768, 1, 8, True), (768, 16, 1, False), (768, 2, 8, False),
+  (128, 2, 8, True),     # a row has 8 vectors, so the second row goes on where the first one ends
+  (128, 2, 4, False), (16, 4, 1, True)))
+def test_memory_is_one_stream_if_the_elements_of_an_iteration_are_adjacent(k: int, rows: int, vectors: int,
+                                                                          is_one: bool) -> None:
+  nest = nest_of(sink_of(Tensor.empty(1 << 21, k) @ Tensor.empty(k)).src[0])
+  costs = CostModel(nest, nest.reduces, 16, AVX512)
+  matrix, (i,), j = max(costs.loads, key=lambda o: o.bytes), nest.ranges, costs.last
+  once = matrix.memory_cycles(RegisterTile(j, {i: 1, j: 1}))
+  found = matrix.memory_cycles(RegisterTile(j, {i: rows, j: vectors}))
+  assert found == (once if is_one else SCATTERED * once)
 
 def test_a_panel_that_is_transposed_from_rows_a_page_apart_costs_more() -> None:
   def fill(k: int) -> float:

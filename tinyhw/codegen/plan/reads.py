@@ -278,8 +278,20 @@ class ReductionLoad:
     """Return the cycles in which an element comes from memory, if each is read once: nothing has brought it into a
     cache. Small operands may be there from an earlier kernel."""
     if self.free or self.bytes <= self.caches[1]: return 0.0
-    scattered = any(t.repetitions.get(r, 1) > 1 for r in self.streams)
-    return self.itemsize * MEMORY_CYCLES * (SCATTERED if scattered else 1.0)
+    return self.itemsize * MEMORY_CYCLES * (1.0 if self._is_one_stream(t) else SCATTERED)
+
+  def _is_one_stream(self, t: RegisterTile) -> bool:
+    """Are the elements that a tile reads adjacent? Otherwise it reads several rows in turn. Loops of the sum may close
+    gaps between lanes, as in pooling."""
+    steps = [(abs(self.access.strides.get(r, 0)) * (self.lanes if r is t.vector else 1), n, True)
+             for r, n in t.repetitions.items() if n > 1]
+    steps.append((abs(self.access.strides.get(t.vector, 0)), self.lanes, True))
+    steps += [(abs(self.access.strides.get(r, 0)), size_of(r), False) for r in self.reduce_ranges if r is not t.vector]
+    extent = 1
+    for step, n, together in sorted(steps):
+      if step <= extent: extent = max(extent, step * n)
+      elif together: return False
+    return True
 
   def _far_cycles(self) -> float:
     """Return the cycles in which a vector comes from the third cache; 0 if the second one holds the whole operand."""
