@@ -52,6 +52,10 @@ def with_dots(sink: UOp, capabilities: Capabilities) -> UOp:
   from tinyhw.codegen.transform.dot import use_dots  # 0.4 ms to load, for kernels that read bytes only
   return use_dots(sink, capabilities)
 
+def has_symbolic_sizes(sink: UOp) -> bool:
+  """Does the size of a loop depend on Variables?"""
+  return any(u.op is Ops.RANGE and u.src[0].op is not Ops.CONST for u in sink.toposort())
+
 def same_loops(sink: UOp) -> bool:
   """Do all stores of a kernel run over the same ranges?"""
   return all(ranges_of(s) == ranges_of(sink.src[0]) for s in sink.src)
@@ -62,6 +66,9 @@ def choose_all(sink: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
   Products whose stores must be peeled are done without the matrix unit.
   """
   sink = without_statements(sink)
+  if not capabilities.lanes and has_symbolic_sizes(sink):
+    from tinyhw.codegen.transform.symbolic import largest  # for sizes with Variables; 0.3 ms to load
+    sink, capabilities = largest(sink), replace(capabilities, local_bytes=0)    # nothing is copied for such loops
   opts = choose(sink.src[0], capabilities, len(sink.src) > 1 and reads_what_it_writes(sink, sink.toposort()))
   divided = all(size_of(r) % factor_of(r, opts) == 0 for r in ranges_of(sink.src[0]))
   if divided or not any(o.op is OptOps.MATRIX for o in opts) or not reads_what_it_writes(sink, list(sink.toposort())):
@@ -106,6 +113,9 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
     sink, filling = keep_terms(without_statements(sink), opts)   # it keeps all terms
   sink, copying = stage_windows(sink, opts)
   applied = opts + filling + copying
+  if has_symbolic_sizes(sink):
+    from tinyhw.codegen.transform.symbolic import cut_symbolic  # for sizes with Variables; 0.3 ms to load
+    sink, applied = cut_symbolic(sink, applied)
   nodes = sink.toposort()
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
   stores = list(sink.src)

@@ -11,7 +11,7 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.verify import inbounds
-from tinyhw.uop.verify.inbounds import MOST_POINTS, bounds_under, conditions, lane_of, linear, outside
+from tinyhw.uop.verify.inbounds import MOST_POINTS, bounds_under, conditions, implied, lane_of, linear, outside
 from tinyhw.uop.verify.verify import verify
 
 f32 = dtypes.float32
@@ -160,3 +160,35 @@ def test_what_is_proven_of_remainders_holds_everywhere(monkeypatch: pytest.Monke
       at = {v: v.const_like(n) for v, n in zip(ranges, point)}
       if evaluate(gate.substitute(at)).values[0]: assert evaluate(index.substitute(at)).values[0] >= 0
   assert 60 < proven < 250
+
+def test_conditions_imply_others_without_quotients_and_maxima() -> None:
+  a, b = UOp.range(30, 21), UOp.range(40, 22)
+  most = UOp(Ops.MAX, dtypes.weakint, (b - 3, UOp.const(dtypes.weakint, 4)))
+  def upper(gate: UOp, of: UOp) -> int:
+    """The largest value of a sum that follows."""
+    terms, constant = linear(of)
+    return min(high - constant for part, _, high in implied(conditions(gate)) if part == terms)
+  assert upper(a < b // 8, a * 8 - b) == -8, "8 * a + 8 <= b"
+  assert upper(a < b % 8, a - b + (b // 8) * 8) == -1
+  assert upper(most < a, b - a) == 2, "both operands are below it"
+  assert upper((most < a * 3 + 5).logical_not(), a * 3 - b) == -8, "3 * a + 5 is above 4, so b - 3 is the maximum"
+
+def test_what_is_implied_holds_everywhere() -> None:
+  rng = random.Random(7)
+  a, b = UOp.range(9, 21), UOp.range(13, 22)
+  def term() -> UOp:
+    x = rng.choice((a, b, a + b, a * 2 - b, b - a * 3)) + rng.randint(-3, 3)
+    return rng.choice((x, x // 4, x % 4, UOp(Ops.MAX, dtypes.weakint, (x, b - 5)),
+                       UOp(Ops.MAX, dtypes.weakint, (x, UOp.const(dtypes.weakint, 2)))))
+  def number(u: UOp, point: dict[UOp, UOp]) -> int: return int(u.substitute(point).simplify().arg)
+  found = 0
+  for _ in range(60):
+    gate = term() < term()
+    given = conditions(gate)
+    more = implied(given)[len(given):]
+    found += len(more)
+    for p, q in product(range(9), range(13)) if more else ():
+      point = {a: a.const_like(p), b: b.const_like(q)}
+      if not number(gate, point): continue
+      for part, low, high in more: assert low <= sum(number(t, point) * f for t, f in part.items()) <= high, gate
+  assert found > 30

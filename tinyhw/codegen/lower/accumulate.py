@@ -10,21 +10,16 @@ target does not have their additions, and are rounded once. A maximum of floats 
 target's instructions ignore NaN (maximum.py).
 """
 from __future__ import annotations
+
 from tinyhw import trace
 from tinyhw.codegen.math.casts import SMALL_FLOATS
 from tinyhw.codegen.math.maximum import Folded, Maxima, ignores_nan, propagates_nan, widened
 from tinyhw.codegen.transform.blocks import in_blocks
-from tinyhw.codegen.transform.fold import START, accumulate
-from tinyhw.dtype import DType, dtypes
-from tinyhw.errors import CompileError
+from tinyhw.codegen.transform.fold import accumulate, start_of
+from tinyhw.dtype import dtypes
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
-
-def start_of(op: Ops, dtype: DType) -> UOp:
-  """Return the value of a reduction of nothing."""
-  if op not in START: raise CompileError(f"REDUCE cannot fold with {op.name}; ADD, MUL and MAX it can")
-  return UOp(Ops.CONST, dtype, (), dtype.const(START[op](dtype)))
 
 def accumulate_reductions(sink: UOp, capabilities: Capabilities) -> UOp:
   """Give every REDUCE an accumulator (ACC), and a long sum two (blocks.py)."""

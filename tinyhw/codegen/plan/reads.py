@@ -281,12 +281,13 @@ class ReductionLoad:
     return self.itemsize * MEMORY_CYCLES * (1.0 if self._is_one_stream(t) else SCATTERED)
 
   def _is_one_stream(self, t: RegisterTile) -> bool:
-    """Are the elements that a tile reads adjacent? Otherwise it reads several rows in turn. Loops of the sum may close
-    gaps between lanes, as in pooling."""
+    """Are the elements that a tile reads in an iteration adjacent? Otherwise it reads several rows in turn. The
+    innermost loop of the sum may close gaps between lanes, as in pooling."""
     steps = [(abs(self.access.strides.get(r, 0)) * (self.lanes if r is t.vector else 1), n, True)
              for r, n in t.repetitions.items() if n > 1]
     steps.append((abs(self.access.strides.get(t.vector, 0)), self.lanes, True))
-    steps += [(abs(self.access.strides.get(r, 0)), size_of(r), False) for r in self.reduce_ranges if r is not t.vector]
+    last = max(self.reduce_ranges, key=lambda r: r.arg)
+    if last is not t.vector: steps.append((abs(self.access.strides.get(last, 0)), size_of(last), False))
     extent = 1
     for step, n, together in sorted(steps):
       if step <= extent: extent = max(extent, step * n)

@@ -3,15 +3,19 @@
 All forms of a REDUCE are made of these.
 """
 from __future__ import annotations
-
 from collections.abc import Callable
 
 from tinyhw.dtype import ConstType, DType, dtypes
+from tinyhw.errors import CompileError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-# the value of a reduction of nothing
-START: dict[Ops, Callable[[DType], ConstType]] = {Ops.ADD: lambda d: 0, Ops.MUL: lambda d: 1, Ops.MAX: lambda d: d.min}
+_START: dict[Ops, Callable[[DType], ConstType]] = {Ops.ADD: lambda d: 0, Ops.MUL: lambda d: 1, Ops.MAX: lambda d: d.min}
+
+def start_of(op: Ops, dtype: DType) -> UOp:
+  """Return the value of a reduction of nothing."""
+  if op not in _START: raise CompileError(f"REDUCE cannot fold with {op.name}; ADD, MUL and MAX it can")
+  return UOp(Ops.CONST, dtype, (), dtype.const(_START[op](dtype)))
 
 def accumulate(op: Ops, total: UOp, term: UOp) -> UOp:
   """Fold total with term. A float product is added with one rounding, a product of matrices by the matrix unit."""

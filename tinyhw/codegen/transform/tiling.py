@@ -122,12 +122,15 @@ def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[RangePart]:
     if columns and wanted is OptOps.MATRIX: kind = AxisType.LOCAL
     for opt in opts:
       if opt.op is not wanted: continue
-      amount = min(opt.amount, -(-size_of(r) // stride))   # more iterations than the range has would be outside of it
+      # more iterations than the range has would be outside of it
+      amount = min(opt.amount, -(-size_of(r) // stride)) if size_of(r) else opt.amount
       if amount == 1: continue
       parts.append(RangePart(REDUCING[kind] if is_reduce(r) else kind, number(amount), stride))
       stride *= amount
   size = r.src[0]
-  rest = size if stride == 1 else number(-(-size.arg // stride))
+  if stride == 1: rest = size
+  elif size_of(r): rest = number(-(-size_of(r) // stride))
+  else: rest = make(Ops.IDIV, dtypes.weakint, (size, number(stride)))    # symbolic.py made it a multiple
   if not (rest.op is Ops.CONST and rest.arg == 1):
     grid = any(opt.op is OptOps.GRID for opt in opts)
     parts.append(RangePart(AxisType.GLOBAL if grid else r.arg[1], rest, stride))
@@ -168,7 +171,8 @@ def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) 
   pieces: dict[UOp, list[UOp]] = {r: [] for r in ranges}
   value: dict[UOp, UOp] = {r: number(0) for r in ranges}
   for n, (_, r, p) in enumerate(parts):
-    new = UOp(Ops.RANGE, dtypes.weakint, (p.size,), (n, p.kind))
+    size = substitute(p.size, value) if p.size.ranges else p.size    # it depends on loops outside of this one
+    new = UOp(Ops.RANGE, dtypes.weakint, (size,), (n, p.kind))
     pieces[r].append(new)
     step = make(Ops.MUL, dtypes.weakint, (new, number(p.stride)))
     if p is first_part[r] and size_of(r) % p.stride: step = at_most(step, size_of(r) - p.stride)

@@ -210,8 +210,7 @@ class _Kernel:
   def inner(self, values: tuple[UOp, ...], ranges: tuple[UOp, ...], parent: _Scope) -> tuple[_Scope, list[int]]:
     """Create a scope with ranges as loops around values. Return it and the indices of the values."""
     scope = _Scope(ranges, parent)
-    self.build(tuple([r.src[0] for r in ranges]), parent)
-    self.build(values, scope)
+    self.build((*[r.src[0] for r in ranges], *values), scope)
     scope.counters = [(self.index(scope, r), self.index(scope, r.src[0])) for r in ranges]
     return scope, [self.index(scope, v) for v in values]
 

@@ -4,7 +4,8 @@ is independent of codegen's rules.
 An index is a sum of terms with integer factors. A condition `x < c` or `c <= x` narrows the interval of the sum x. If
 the index contains a multiple of x, that part gets the narrowed interval, and the rest its own. A condition on a single
 expression narrows it wherever it occurs. A condition on a dividend narrows its quotients and remainders. A sum with
-conditions on its quotient and remainder is split into these. Vectors are checked lane by lane.
+conditions on its quotient and remainder is split into these. A condition on a quotient or a maximum implies one on the
+dividend or the operands. Vectors are checked lane by lane.
 
 If that fails, there are three more attempts:
 
@@ -31,6 +32,7 @@ Terms = tuple[dict[UOp, int], int]  # expression -> factor, and a constant
 
 _INFINITE = 1 << 799
 MOST_CASES = 1 << 12    # values of Variables and ranges for which an access is checked
+MOST_CONDITIONS = 64    # given and implied ones
 MOST_POINTS = 1 << 14   # points at which an access is checked
 
 def lane_of(u: UOp, k: int) -> UOp:
@@ -69,8 +71,9 @@ def linear(u: UOp) -> Terms:
     if n.op is Ops.CONST: constant += factor * int(n.arg)
     elif n.op in (Ops.ADD, Ops.SUB) and _exact(n):
       stack += [(n.src[0], factor), (n.src[1], factor if n.op is Ops.ADD else -factor)]
-    elif n.op is Ops.MUL and n.src[1].op is Ops.CONST and _exact(n):
-      stack.append((n.src[0], factor * int(n.src[1].arg)))
+    elif n.op is Ops.MUL and any(s.op is Ops.CONST for s in n.src) and _exact(n):
+      x, by = n.src if n.src[1].op is Ops.CONST else n.src[::-1]
+      stack.append((x, factor * int(by.arg)))
     elif n.op is Ops.CAST and dtypes.is_int(n.src[0].dtype) and _fits(n, *_interval(n.src[0])):
       stack.append((n.src[0], factor))
     else: terms[n] = terms.get(n, 0) + factor
@@ -116,6 +119,41 @@ def _difference(clause: UOp, truth: bool) -> Condition | None:
   else: return None
   shift = constant - other
   return both, low - shift, high - shift
+
+def implied(given: list[Condition]) -> list[Condition]:
+  """The conditions, and those that follow from them without a quotient or a maximum: a < x // c implies c * a + c <= x,
+  and max(x, y) < a implies x < a."""
+  out, seen = [*given], {frozenset(part.items()) for part, _, _ in given}
+  for part, low, high in out:      # which grows
+    for terms, most in ((part, high), ({n: -f for n, f in part.items()}, -low)):
+      if most >= _INFINITE: continue
+      for n in terms:
+        for more in _weaker(terms, most, n):
+          key = frozenset(more[0].items())
+          if not more[0] or key in seen or len(out) >= MOST_CONDITIONS: continue
+          seen.add(key)
+          out.append(more)
+  return out
+
+def _weaker(terms: dict[UOp, int], most: int, n: UOp) -> list[Condition]:
+  """What `terms <= most` implies without n: with the dividend in place of a quotient or remainder, or with an operand
+  in place of a maximum."""
+  f, others = terms[n], {x: g for x, g in terms.items() if x is not n}
+  if f < 0 and (by := _by(n, Ops.IDIV)): return [_replaced(others, most, f, n.src[0], by)]
+  if by := _by(n, Ops.MOD):
+    quotient = UOp(Ops.IDIV, n.dtype, n.src)
+    return [_replaced({**others, quotient: others.get(quotient, 0) - f * by}, most, f, n.src[0])]
+  if n.op is not Ops.MAX: return []
+  if f > 0: return [_replaced(others, most, f, s) for s in n.src]
+  least = (most - _sum(others, {})[0]) // f      # of the maximum, so of one operand if the other one is below it
+  return [_replaced(others, most, f, s) for s, other in (n.src, n.src[::-1]) if other.vmax < least]
+
+def _replaced(others: dict[UOp, int], most: int, factor: int, source: UOp, by: int = 1) -> Condition:
+  """by * others + factor * source <= by * most."""
+  inner, constant = linear(source)
+  changed = {x: g * by for x, g in others.items()}
+  for x, g in inner.items(): changed[x] = changed.get(x, 0) + factor * g
+  return {x: g for x, g in changed.items() if g}, -_INFINITE, most * by - factor * constant
 
 def _sum(terms: dict[UOp, int], known: dict[UOp, Interval]) -> Interval:
   low = high = 0
@@ -352,7 +390,7 @@ def _unproven(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> Int
                   else (index, clauses))
     except ImportError: break
     if any(c.op is Ops.CONST and c.arg is False for c in gates): return None
-    given = [c for clause in gates for c in conditions(clause)]
+    given = implied([c for clause in gates for c in conditions(clause)])
     for terms in (linear(x), _taken_apart(linear(x), given)):
       low, high = _bounds(terms, given)
       if low > high or (0 <= low + extra[0] and high + extra[1] < size): return None
