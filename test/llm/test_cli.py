@@ -8,7 +8,7 @@ from formats.gguf_models import Q8_0, TOKENIZER, VOCAB, Model
 from test.helpers import ENGINES, on
 from tinyhw import Tensor
 from tinyhw.errors import FileFormatError
-from tinyhw.llm import cli
+from tinyhw.llm import benchmark, cli
 from tinyhw.llm.packed import PackedMatrix
 from tinyhw.llm.weights import Blocks
 
@@ -75,9 +75,12 @@ def test_quantized_parameters_are_packed_unless_they_are_to_be_exact(tmp_path):
   kinds = [type(cli.load(path, exact=exact)[0].blk[0].ffn.gate.weight) for exact in (False, True)]
   assert kinds == [PackedMatrix, Blocks]
 
-def test_benchmark(path):
+def test_benchmark(path, monkeypatch):
+  monkeypatch.setattr(benchmark, "SUM_BYTES", 1 << 16)
   status, out = run("-m", path, "--benchmark", 3)
-  assert status == 0 and out.startswith("3 tokens in ") and out.endswith("tokens/s\n")
+  first, *rest = out.splitlines()
+  assert status == 0 and first.startswith("3 tokens in ") and first.endswith("tokens/s")
+  assert rest[0].startswith("the sum of ") and rest[-1].startswith("slowest: ")
 
 def test_a_template_that_is_not_known_is_told(tmp_path, capsys):
   path = tmp_path / "t.gguf"

@@ -8,7 +8,6 @@ import argparse
 from collections.abc import Iterator, Sequence
 import os
 import sys
-import time
 from typing import Any, TextIO
 
 from tinyhw.errors import FileFormatError, TinyError
@@ -92,7 +91,7 @@ def parser() -> argparse.ArgumentParser:
                  "reaches them")
   p.add_argument("--warmup", action="store_true", help="compile everything before the first request")
   p.add_argument("--benchmark", nargs="?", type=_whole, const=BENCHMARK_TOKENS, metavar="N",
-                 help="time this many tokens, and end")
+                 help="time this many tokens and their kernels, and end")
   return p
 
 def main(arguments: Sequence[str] | None = None, stdin: TextIO | None = None, stdout: TextIO | None = None) -> int:
@@ -107,7 +106,9 @@ def main(arguments: Sequence[str] | None = None, stdin: TextIO | None = None, st
                        f"another\n")
     if options.seed is not None: Tensor.manual_seed(options.seed)
     if options.warmup: _warm_up(model)
-    if options.benchmark is not None: _benchmark(model, options.benchmark, out)
+    if options.benchmark is not None:
+      from tinyhw.llm.benchmark import benchmark  # for --benchmark alone
+      benchmark(model, options.benchmark, out)
     elif options.serve is not None:
       _serve(LLMServer((options.host, options.serve), model, os.path.basename(options.model), tok, template), out)
     elif options.raw and options.prompt is not None:
@@ -149,15 +150,6 @@ def _warm_up(model: Transformer) -> None:
   size = min(100, model.config.max_context)
   for first in (0, 1 % model.config.vocab_size): next(iter(model.generate([first] * size)))
   for _ in range(3): next(iter(model.generate([0])))
-
-def _benchmark(model: Transformer, count: int, out: TextIO) -> None:
-  """Time tokens, after the first two, which compile and capture."""
-  tokens = model.generate([0])
-  for _ in range(3): next(tokens, None)
-  start, found = time.perf_counter(), 0
-  for _ in range(count): found += next(tokens, None) is not None
-  taken = time.perf_counter() - start
-  out.write(f"{found} tokens in {taken:.3f} s: {found / taken:.2f} tokens/s\n")
 
 def _serve(server: LLMServer, out: TextIO) -> None:
   """Answer requests until an interrupt."""
