@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from tinyhw import arithmetic
 from tinyhw.arithmetic import (
-  CODED, cast, dot4, elements, from_bytes, operation, round_to, to_bytes, whatever_others_are)
+  CODED, cast, dot2, dot4, elements, from_bytes, operation, round_to, to_bytes, whatever_others_are)
 from tinyhw.dtype import DType, dtypes, encode_float, truncate
 from tinyhw.errors import DTypeError
 
@@ -88,6 +88,17 @@ def test_products_of_four_bytes(a: DType, b: DType) -> None:
     want = np.int64(int(first @ second) + z).astype(np.int32)
     assert dot4(a, b)(from_bytes(x, a), from_bytes(y, b), z) == want
   check()
+
+def test_products_of_pairs_of_bfloat16() -> None:
+  """The upper halves come first, each step is rounded, and subnormal numbers are zeros."""
+  one, two, least, tiny = 0x3f80, 0x4000, 0x0080, 0x007f
+  assert dot2(two << 16 | one, two << 16 | one, 0.5) == 5.5
+  assert dot2(one << 16 | one, one << 16 | 0xbf80, 2.0 ** 24) == 2.0 ** 24 - 1, "2**24 + 1 is rounded to 2**24"
+  assert dot2(one << 16 | one, 0xbf80 << 16 | one, 2.0 ** 24) == 2.0 ** 24
+  assert dot2(tiny << 16 | tiny, two << 16 | two, 0.0) == 0.0 and dot2(least, one, 0.0) == 2.0 ** -126
+  assert dot2(least, 0x3f00, 0.0) == 0.0, "the product is subnormal"
+  assert dot2(0, 0, 2.0 ** -127) == 0.0 and math.copysign(1, dot2(0x80008000, one << 16 | one, -(2.0 ** -140))) == -1
+  assert math.isnan(dot2(0x7f80, 0, 0.0)) and math.isnan(dot2(0x7f80, tiny, 1.0)), "infinity times zero"
 
 def test_extreme_products_of_four_bytes() -> None:
   int32, uint32 = dtypes.int32, dtypes.uint32

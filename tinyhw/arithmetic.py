@@ -293,6 +293,18 @@ def dot4(a: DType, b: DType) -> Function:
   first, second, wrap = _bytes_of_word(a), _bytes_of_word(b), round_to(dtypes.int32)
   return lambda x, y, z: wrap(z + sum(map(operator.mul, first(x), second(y))))
 
+def dot2(x: int, y: int, z: float) -> float:
+  """Return z + the products of the two bfloat16 of x and y, in float32: first that of the upper halves.
+
+  Each step rounds once. Subnormal numbers, given or computed, count as zero.
+  """
+  for shift in (16, 0):
+    a, b = (_normal(decode_bfloat16(w >> shift & 0xffff)) for w in (x, y))
+    z = _normal(fused_float32(a, b, _normal(z)))
+  return z
+
+def _normal(x: float) -> float: return math.copysign(0.0, x) if abs(x) < 2.0 ** -126 else x
+
 def _bytes_of_word(dtype: DType) -> Callable[[Any], tuple[int, ...]]:
   unpack = struct.Struct("4B" if dtypes.is_unsigned(dtype) else "4b").unpack
   return lambda x: unpack((x & 0xffffffff).to_bytes(4, "little"))

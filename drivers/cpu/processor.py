@@ -30,6 +30,7 @@ YMM_STATE, ZMM_STATE, TILE_STATE = 0x6, 0xe6, 0x60000  # bits of XCR0 that the s
 _AVX512 = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "popcnt")
 # arch string -> features it needs, best first
 LEVELS = {
+  "x86_64:avx512bf16": ("avx512bf16", "avx512vnni", *_AVX512),
   "x86_64:avx512vnni": ("avx512vnni", *_AVX512),
   "x86_64:avx512": _AVX512,
   "x86_64:avx2": ("avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "popcnt"),

@@ -135,6 +135,8 @@ vec_logic/512 ; vpandd zmm{d}, zmm{d}, zmm12 ; vpandd zmm{d}, zmm12, zmm13
 vec_logic/512 ; vpternlogd zmm{d}, zmm12, zmm13, 150 ; vpternlogd zmm{d}, zmm12, zmm13, 150
 vec_dot ; vpdpbusd ymm{d}, ymm12, ymm13 ; vpdpbusd ymm{d}, ymm12, ymm13
 vec_dot/512 ; vpdpbusd zmm{d}, zmm12, zmm13 ; vpdpbusd zmm{d}, zmm12, zmm13
+bf16_dot ; vdpbf16ps ymm{d}, ymm12, ymm13 ; vdpbf16ps ymm{d}, ymm12, ymm13
+bf16_dot/512 ; vdpbf16ps zmm{d}, zmm12, zmm13 ; vdpbf16ps zmm{d}, zmm12, zmm13
 vec_mul/512 ; vpmuludq zmm{d}, zmm{d}, zmm12 ; vpmuludq zmm{d}, zmm12, zmm12
 vec_mul_d/512 ; vpmulld zmm{d}, zmm{d}, zmm12 ; vpmulld zmm{d}, zmm12, zmm12
 vec_mul_q ; vpmullq ymm{d}, ymm{d}, ymm12 ; vpmullq ymm{d}, ymm12, ymm12

@@ -195,6 +195,10 @@ max and min keep the type; `dtype=` names both the accumulator and the result. f
 once, at the end. var, std and layernorm take the mean first, then squares of differences (two passes). Products of a
 matmul or convolution are added with one rounding (MULACC).
 
+A processor with AVX512-BF16 sums products of two bfloat16 at once (DOT2), if both operands are in memory and adjacent
+along the sum, as in `x @ w.T`. Each product is added with one rounding. Subnormal numbers among the operands and the
+sums count as zero.
+
 With these variables, less exact matrix units are used:
 
 - `ALLOW_TF32=1`: products of float32 on NVIDIA's GPUs. Operands are rounded to 10 bits of mantissa, to nearest. So a

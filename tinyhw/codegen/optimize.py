@@ -47,9 +47,10 @@ def with_few_ranges(sink: UOp, capabilities: Capabilities) -> UOp:
   return one_range_each(sink, capabilities)
 
 def with_dots(sink: UOp, capabilities: Capabilities) -> UOp:
-  """Return the kernel with DOT4s in its sums of products of bytes."""
-  if not any(u.op is Ops.LOAD and u.dtype in (dtypes.int8, dtypes.uint8) for u in sink.toposort()): return sink
-  from tinyhw.codegen.transform.dot import use_dots  # 0.4 ms to load, for kernels that read bytes only
+  """Return the kernel with DOT4s in its sums of products of bytes, and DOT2s in those of bfloat16."""
+  narrow = (dtypes.int8, dtypes.uint8, dtypes.bfloat16)
+  if not any(u.op is Ops.LOAD and u.dtype in narrow for u in sink.toposort()): return sink
+  from tinyhw.codegen.transform.dot import use_dots  # 0.4 ms to load, for kernels that read narrow numbers only
   return use_dots(sink, capabilities)
 
 def has_symbolic_sizes(sink: UOp) -> bool:

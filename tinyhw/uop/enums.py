@@ -96,6 +96,7 @@ class Ops(NamedIntEnum):
   WHERE = auto()
   MULACC = auto()
   DOT4 = auto()
+  DOT2 = auto()
 
   # kernels and programs
   INDEX = auto()
@@ -137,7 +138,7 @@ class GroupOp:
   Binary = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.POW, Ops.AND, Ops.OR,
                       Ops.XOR, Ops.SHL, Ops.SHR,
                       Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.THREEFRY})
-  Ternary = frozenset({Ops.WHERE, Ops.MULACC, Ops.DOT4})
+  Ternary = frozenset({Ops.WHERE, Ops.MULACC, Ops.DOT4, Ops.DOT2})
   ALU = Unary | Binary | Ternary
   Elementwise = ALU | {Ops.CAST, Ops.BITCAST}
   Comparison = frozenset({Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ})

@@ -10,6 +10,7 @@ import pytest
 
 from test.codegen.kernels import AVX2, POOR, axis
 from test.support.lines import lines_executed
+from tinyhw.arithmetic import to_bytes
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.render import targets
@@ -378,3 +379,65 @@ def test_twice_the_operations_are_twice_the_lines() -> None:
     return lines_executed(lambda: use_dots(kernel, AVX2))
   once, twice = cost(5), cost(10)
   assert twice <= 2.2 * once, f"{once} lines became {twice}"
+
+# ***** pairs of bfloat16 *****
+
+BF16, F32 = dtypes.bfloat16, dtypes.float32
+PAIRS = replace(AVX2, operations=AVX2.operations | {(Ops.DOT2, F32)},
+                vector_operations=AVX2.vector_operations | {(Ops.DOT2, F32)})
+
+def halves(slot: int, at: UOp, gate: UOp | None = None, alt: float = 0.0) -> UOp:
+  return UOp.param(slot, BF16, 512).index(at).load(gate, alt)
+
+def rows_of_both(dtype: DType, gate: UOp | None = None, alt: float = 0.0, row: int = 32, size: int = 32) -> UOp:
+  """Return the kernel of the sums of products of row i of one matrix with that of another one."""
+  i, r = axis(3, 0), axis(size, 1, "REDUCE")
+  p, q = (halves(slot, i * row + r, gate, alt).cast(dtype) for slot in (1, 2))
+  return UOp.sink(UOp.param(0, dtype, 3).index(i).store(p.alu(Ops.MUL, q).reduce(Ops.ADD, r), i))
+
+def small_halves(kernel: UOp) -> dict[int, list[float]]:
+  rng = random.Random(3)
+  sizes = dict(u.arg for u in kernel.toposort() if u.op is Ops.PARAM)
+  return {slot: [float(rng.randint(-4, 4)) for _ in range(size)] for slot, size in sizes.items()}
+
+def same_sums(kernel: UOp, made: UOp) -> bool:
+  """Do both kernels compute the same, for numbers whose sums are exact?"""
+  first = small_halves(kernel)
+  second: dict[int, Any] = {}
+  for u in sorted(made.toposort(), key=lambda u: u.arg[0] if u.op is Ops.PARAM else 0):
+    if u.op is not Ops.PARAM: continue
+    data = b"".join(to_bytes(x, BF16) for x in first[u.arg[0]]) if u.arg[0] else b""
+    second[u.arg[0]] = bytearray(data) if u.arg[0] else [0.0] * 3
+  evaluate(kernel, first)
+  evaluate(made, second)
+  return first[0] == second[0]
+
+@pytest.mark.parametrize("dtype", (F32, BF16), ids=str)
+def test_products_of_rows_of_bfloat16_are_pairs(dtype: DType) -> None:
+  kernel = rows_of_both(dtype)
+  made = use_dots(kernel, PAIRS)
+  (dot,) = [u for u in made.toposort() if u.op is Ops.DOT2]
+  assert dot.dtype is F32 and [s.dtype for s in dot.src[:2]] == [U32, U32]
+  assert [u.src[0].arg for u in made.toposort() if u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE] == [16]
+  assert same_sums(kernel, made)
+
+def test_a_gate_with_zeros_stays() -> None:
+  gate = axis(3, 0) < 2
+  kernel = rows_of_both(F32, gate)
+  made = use_dots(kernel, PAIRS)
+  assert any(u.op is Ops.DOT2 for u in made.toposort()) and same_sums(kernel, made)
+  assert use_dots(other := rows_of_both(F32, gate, 1.0), PAIRS) is other, "ones are no word of zeros"
+
+def test_kernels_without_pairs_stay() -> None:
+  i, r = axis(3, 0), axis(32, 1, "REDUCE")
+  columns = halves(1, i * 32 + r).alu(Ops.MUL, halves(2, r * 16 + i)).reduce(Ops.ADD, r)
+  squares = (halves(1, i * 32 + r) + 1).alu(Ops.MUL, halves(2, i * 32 + r)).reduce(Ops.ADD, r)
+  for kernel in (rows_of_both(F32, size=31), rows_of_both(F32, row=33),
+                 *[UOp.sink(UOp.param(0, BF16, 3).index(i).store(value, i)) for value in (columns, squares)]):
+    assert use_dots(kernel, PAIRS) is kernel
+  assert use_dots(rows_of_both(F32), AVX2).toposort().keys() == rows_of_both(F32).toposort().keys()
+
+def test_a_target_without_the_operation_adds_products_one_by_one() -> None:
+  program = lower(use_dots(rows_of_both(F32), PAIRS), AVX2, "test")
+  assert not any(u.op is Ops.DOT2 for u in program.uops)
+  verify(program, 1)

@@ -303,6 +303,15 @@ def four_products(total: bytes, a: bytes, b: bytes) -> bytes:
   products = [x * y for x, y in zip(unpack(a, "B"), unpack(b, "b"))]
   return pack([x + sum(products[4 * k:4 * k + 4]) & 0xffffffff for k, x in enumerate(unpack(total, "I"))], "I")
 
+def two_products(total: bytes, a: bytes, b: bytes) -> bytes:
+  """Sums of the products of two bfloat16, onto float32: the upper ones first, and subnormal numbers are zeros."""
+  def normal(x: float) -> float: return math.copysign(0.0, x) if abs(x) < 2.0 ** -126 else x
+  sums = unpack(total, "f")
+  first, second = ([normal(arithmetic.decode_bfloat16(h)) for h in unpack(s, "H")] for s in (a, b))
+  for k in range(len(sums)):
+    for n in (2 * k + 1, 2 * k): sums[k] = normal(arithmetic.fused_float32(first[n], second[n], normal(sums[k])))
+  return pack(sums, "f")
+
 def byte_shuffle(a: bytes, order: bytes) -> bytes: return bytes(0 if o > 127 else a[o & 15] for o in order)
 
 MOVED: dict[str, Callable[..., bytes]] = {
@@ -335,7 +344,7 @@ MOVED: dict[str, Callable[..., bytes]] = {
 # instructions that read their first operand, too
 ONTO: dict[str, Callable[..., bytes]] = {
   "vpermt2ps": functools.partial(from_two_tables, 4), "vpermt2pd": functools.partial(from_two_tables, 8),
-  "vpdpbusd": four_products,
+  "vpdpbusd": four_products, "vdpbf16ps": two_products,
 }
 BROADCASTS = {"vbroadcastss": 4, "vbroadcastsd": 8, "vmovddup": 8,
               **{f"vpbroadcast{e}": size_of(f) for e, f in FORMATS.items()}}

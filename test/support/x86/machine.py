@@ -27,7 +27,7 @@ from tinyhw.machine.ir.inst import MInst
 Step = Callable[["Machine"], "int | None"]  # gives the address of the next instruction if that is not the one behind it
 ALL = (1 << 64) - 1
 STACK_BYTES = 1 << 16
-LEVELS = ("x86_64:avx2", "x86_64:avx512", "x86_64:avx512vnni")
+LEVELS = ("x86_64:avx2", "x86_64:avx512", "x86_64:avx512vnni", "x86_64:avx512bf16")
 
 class Region:
   """Bytes at an address."""

@@ -36,6 +36,8 @@ def operands(op: Ops, dtype: DType) -> list[tuple[DType, Callable[[random.Random
   """For each operand its type and what makes a value that a selector may rely on (docs/design/program.md)."""
   def any_value(rng: random.Random) -> bool | int | float: return number(dtype, rng)
   if op is Ops.WHERE: return [(dtypes.bool, lambda rng: rng.random() < 0.5), (dtype, any_value), (dtype, any_value)]
+  if op is Ops.DOT2:
+    return [(dtypes.uint32, lambda rng: number(dtypes.uint32, rng))] * 2 + [(dtype, any_value)]
   if op is Ops.DOT4:
     return [(dtypes.uint32, lambda rng: number(dtypes.uint32, rng)), (dtype, any_value), (dtype, any_value)]
   if op in (Ops.SHL, Ops.SHR): return [(dtype, any_value), (dtype, lambda rng: rng.randrange(dtype.bitsize))]

@@ -282,6 +282,17 @@ def _byte(d: Decomposer, word: UOp, k: int) -> UOp:
   if dtypes.is_unsigned(word.dtype): return d.bitcast(d.alu(Ops.AND, d.alu(Ops.SHR, word, 8 * k), 255), dtypes.int32)
   return d.alu(Ops.SHR, d.alu(Ops.SHL, word, 24 - 8 * k), 24)
 
+def _dot2(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp:
+  """Add the products of two bfloat16 one by one, the upper ones first. Subnormal numbers count as zero."""
+  def normal(bits: UOp) -> UOp:
+    tiny = d.alu(Ops.CMPLT, d.alu(Ops.AND, bits, 0x7f800000), 1)
+    return d.bitcast(d.alu(Ops.WHERE, tiny, d.alu(Ops.AND, bits, 0x80000000), bits), dtypes.float32)
+  total = normal(d.bitcast(src[2], dtypes.uint32))
+  for part in (lambda w: d.alu(Ops.AND, w, 0xffff0000), lambda w: d.alu(Ops.SHL, w, 16)):
+    total = d.alu(Ops.MULACC, normal(part(src[0])), normal(part(src[1])), total)
+    total = normal(d.bitcast(total, dtypes.uint32))
+  return total
+
 # tried first, whatever the target has
 _ALWAYS: dict[Ops, Rule] = {
   Ops.ADD: _add, Ops.MUL: _multiply, Ops.SHL: _shift(Ops.SHL), Ops.SHR: _shift(Ops.SHR), Ops.IDIV: division.divide,
@@ -292,6 +303,7 @@ RULES: dict[Ops, Rule] = {
   Ops.CMPEQ: _invert(Ops.CMPNE), Ops.CMPNE: _invert(Ops.CMPEQ), Ops.THREEFRY: _threefry,
   Ops.MAX: _maximum,
   Ops.MULACC: lambda d, s, t: d.alu(Ops.ADD, d.alu(Ops.MUL, s[0], s[1]), s[2]), Ops.DOT4: _dot4,
+  Ops.DOT2: _dot2,
 }
 
 def _and(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp: return d.alu(Ops.AND, *src)

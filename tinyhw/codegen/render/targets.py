@@ -18,16 +18,17 @@ from tinyhw.uop.program import Program
 def pairs(ops: frozenset[Ops], types: tuple[DType, ...]) -> frozenset[tuple[Ops, DType]]:
   return frozenset((op, dtype) for op in ops for dtype in types)
 
-EVERYTHING = pairs(GroupOp.Elementwise - {Ops.DOT4}, dtypes.all)
-IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental - {Ops.DOT4},
+DOTS = frozenset({Ops.DOT4, Ops.DOT2})
+EVERYTHING = pairs(GroupOp.Elementwise - DOTS, dtypes.all)
+IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental - DOTS,
               tuple(d for d in dtypes.all if d not in dtypes.narrow_floats))
         | pairs(frozenset({Ops.CAST, Ops.BITCAST, Ops.WHERE}), dtypes.narrow_floats)) - pairs(frozenset({Ops.MAX}),
                                                                                               dtypes.floats)
 
-IN_OPENCL = (pairs(GroupOp.Elementwise - GroupOp.Transcendental - {Ops.DOT4, Ops.THREEFRY, Ops.MAX},
+IN_OPENCL = (pairs(GroupOp.Elementwise - GroupOp.Transcendental - DOTS - {Ops.THREEFRY, Ops.MAX},
                    (*dtypes.ints, dtypes.bool, dtypes.float32))
              | pairs(frozenset({Ops.BITCAST, Ops.WHERE}), dtypes.narrow_floats))
-DOUBLES = pairs(GroupOp.Elementwise - GroupOp.Transcendental - {Ops.DOT4, Ops.MAX}, (dtypes.float64,))
+DOUBLES = pairs(GroupOp.Elementwise - GroupOp.Transcendental - DOTS - {Ops.MAX}, (dtypes.float64,))
 LANES = 32
 VECTORS = "vectors"     # a feature of OpenCL's arch: with the bytes of a vector ("vectors64"), for processors
 

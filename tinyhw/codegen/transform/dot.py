@@ -1,4 +1,6 @@
-"""Sums of products of bytes, four at once: REDUCE(int32(a) * int32(b)) of 8-bit a and b becomes a sum of DOT4s.
+"""Sums of products of narrow numbers, several at once.
+
+REDUCE(int32(a) * int32(b)) of 8-bit a and b becomes a sum of DOT4s:
 
     r in 32:  sum += int32(w[32 i + r] & 15) * int32(x[r])         w: uint8, x: int8
     r in 8:   sum = DOT4(W[8 i + r] & 0x0f0f0f0f, X[r], sum)       W, X: the same memory as uint32
@@ -7,15 +9,19 @@ A word has the bytes of four adjacent iterations. A factor has words if its load
 at multiples of four bytes. Operations on bits do the same with four bytes at once. A mask removes the bits that a shift
 takes from the next byte. The result is exact, since int32 wraps in any order.
 
-A kernel stays as it is where a factor has no words, or where another access needs bytes of the same buffer.
+REDUCE(a * b) of loaded bfloat16 becomes a sum of DOT2s. A word has two of them. The sum is in float32, and a sum of
+bfloat16 is rounded once, at the end.
+
+A kernel stays as it is where a factor has no words, or where another access needs parts of words of the same buffer.
 """
 from __future__ import annotations
 
 from tinyhw import trace
 from tinyhw.codegen.kernel.affine import linear, number, total
 from tinyhw.codegen.kernel.grid import ranges_of
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.ir.target import Capabilities
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.symbolic.words import bits_of_bytes
@@ -24,47 +30,57 @@ BYTES = (dtypes.uint8, dtypes.int8)
 MOST_PRODUCTS = 64    # of a sum; the largest quantized group has 8
 MOST_NODES = 128      # of a factor, with those of its indices
 _LOGIC = frozenset({Ops.AND, Ops.OR, Ops.XOR})
-_ZERO = UOp(Ops.CONST, dtypes.int32, (), 0)
 
-def has_dots(capabilities: Capabilities) -> bool:
-  """Does the target have DOT4, for a lane or for a vector, and load words from every multiple of four bytes?"""
-  if capabilities.lanes: return capabilities.supports(Ops.DOT4, dtypes.int32)
-  lanes = max(capabilities.vector_bytes // dtypes.int32.itemsize, 1)
-  return capabilities.supports(Ops.DOT4, dtypes.int32.vec(lanes)) and not capabilities.aligned
+class DotKind(NamedTuple):
+  """An operation on words: the type of its sum, and the number of elements of a word."""
+  op: Ops
+  dtype: DType
+  elements: int
+
+DOT4, DOT2 = DotKind(Ops.DOT4, dtypes.int32, 4), DotKind(Ops.DOT2, dtypes.float32, 2)
+
+def has_dots(capabilities: Capabilities, kind: DotKind = DOT4) -> bool:
+  """Does the target have the operation, for a lane or for a vector, and load words from every multiple of 4 bytes?"""
+  if capabilities.lanes: return capabilities.supports(kind.op, kind.dtype)
+  lanes = max(capabilities.vector_bytes // kind.dtype.itemsize, 1)
+  return capabilities.supports(kind.op, kind.dtype.vec(lanes)) and not capabilities.aligned
 
 def use_dots(sink: UOp, capabilities: Capabilities) -> UOp:
-  """Return the kernel with DOT4s in its sums of products of bytes."""
-  if not has_dots(capabilities): return sink
+  """Return the kernel with DOT4s in its sums of products of bytes, and DOT2s in those of bfloat16."""
+  kinds = [kind for kind in (DOT4, DOT2) if has_dots(capabilities, kind)]
+  if not kinds: return sink
   nodes = sink.toposort()
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
-  sums = {u: dots for k, u in enumerate(nodes, fresh) if u.op is Ops.REDUCE and (dots := _dots(u, k)) is not None}
+  found = {u: _dots(u, k, kinds) for k, u in enumerate(nodes, fresh) if u.op is Ops.REDUCE}
+  sums = {u: dots for u, dots in found.items() if dots is not None}
   if not sums: return sink
   trace.hand_on(sums)
   made = sink.substitute(sums)
   params = [u for u in made.toposort() if u.op is Ops.PARAM]
   return made if len({u.arg[0] for u in params}) == len(params) else sink   # another access needs bytes of a buffer
 
-def _dots(reduce: UOp, fresh: int) -> UOp | None:
-  """Return a sum as DOT4s along the innermost of its ranges that has words of all factors. fresh: the number of the
+def _dots(reduce: UOp, fresh: int, kinds: list[DotKind]) -> UOp | None:
+  """Return a sum in words along the innermost of its ranges that has words of all factors. fresh: the number of the
   range over words."""
-  products = _products(reduce.src[0]) if reduce.arg is Ops.ADD and reduce.dtype is dtypes.int32 else None
-  if products is None: return None
-  for r in reversed(ranges_of(reduce)):
-    if r.src[0].op is not Ops.CONST or r.src[0].arg % 4: continue
-    words, value = _Words(r, fresh), _ZERO
-    for a, b in products:
-      first, second = words.factor(a), words.factor(b)
-      if first is None or second is None: break
-      value = UOp(Ops.DOT4, dtypes.int32, (first, second, value))
-    else:
-      ranges = [words.range if s is r else s for s in reduce.src[1:]]
-      ranges = [s for s in ranges if s.op is Ops.RANGE]
-      return UOp(Ops.REDUCE, dtypes.int32, (value, *ranges), Ops.ADD) if ranges else value
+  for kind in kinds if reduce.arg is Ops.ADD else ():
+    products = (_byte_products if kind is DOT4 else _bfloat16_products)(reduce)
+    for r in reversed(ranges_of(reduce)) if products else ():
+      if r.src[0].op is not Ops.CONST or r.src[0].arg % kind.elements: continue
+      words, value = _Words(r, fresh, kind.elements), UOp(Ops.CONST, kind.dtype, (), kind.dtype.const(0))
+      for a, b in products or ():
+        first, second = words.factor(a), words.factor(b)
+        if first is None or second is None: break
+        value = UOp(kind.op, kind.dtype, (first, second, value))
+      else:
+        ranges = [s for s in (words.range if s is r else s for s in reduce.src[1:]) if s.op is Ops.RANGE]
+        total = UOp(Ops.REDUCE, kind.dtype, (value, *ranges), Ops.ADD) if ranges else value
+        return total if reduce.dtype is kind.dtype else UOp(Ops.CAST, reduce.dtype, (total,))
   return None
 
-def _products(value: UOp) -> list[tuple[UOp, UOp]] | None:
-  """Return the pairs of 8-bit factors whose products make a sum; None for other expressions."""
-  found, left = [], [value]
+def _byte_products(reduce: UOp) -> list[tuple[UOp, UOp]] | None:
+  """Return the pairs of 8-bit factors whose products make a sum of int32; None for other expressions."""
+  if reduce.dtype is not dtypes.int32: return None
+  found, left = [], [reduce.src[0]]
   while left:
     u = left.pop()
     if u.op is Ops.ADD: left += u.src
@@ -74,10 +90,19 @@ def _products(value: UOp) -> list[tuple[UOp, UOp]] | None:
     if len(found) + len(left) > MOST_PRODUCTS: return None
   return found
 
+def _bfloat16_products(reduce: UOp) -> list[tuple[UOp, UOp]] | None:
+  """Return the two loads of bfloat16 whose products are summed, in that type or in float32; None for other expressions.
+  """
+  value = reduce.src[0]
+  if value.op is not Ops.MUL or value.dtype not in (dtypes.bfloat16, dtypes.float32): return None
+  a, b = (s.src[0] if s.op is Ops.CAST else s for s in value.src)
+  return [(a, b)] if all(s.op is Ops.LOAD and s.dtype is dtypes.bfloat16 for s in (a, b)) else None
+
 class _Words:
-  """The words of 8-bit expressions along a range. range: the range over words, or 0 where there is one word."""
-  def __init__(self, old: UOp, fresh: int):
-    self.old, count = old, old.src[0].arg // 4
+  """The words of 8-bit expressions along a range, or of loads of 16 bits. elements: of a word. range: the range over
+  words, or 0 where there is one word."""
+  def __init__(self, old: UOp, fresh: int, elements: int):
+    self.old, self.elements, count = old, elements, old.src[0].arg // elements
     self.known: dict[UOp, UOp | None] = {}
     self.range = UOp(Ops.RANGE, old.dtype, (number(count),), (fresh, old.arg[1])) if count > 1 else number(0)
 
@@ -88,7 +113,7 @@ class _Words:
     return UOp(Ops.BITCAST, dtypes.int32, (word,)) if word is not None and u.dtype is dtypes.int8 else word
 
   def word(self, u: UOp) -> UOp | None:
-    """Return u's bytes of four adjacent iterations, as uint32."""
+    """Return u in adjacent iterations, as uint32."""
     if u not in self.known: self.known[u] = self._word(u)
     return self.known[u]
 
@@ -122,17 +147,19 @@ class _Words:
     return UOp(Ops.AND, dtypes.uint32, (down, _repeated(mask)))
 
   def load(self, u: UOp) -> UOp | None:
-    """Return the load of a word: four adjacent bytes from a multiple of four on, under the same gate."""
-    (buffer, index), gate = u.src[0].src, u.src[1:]
+    """Return the load of a word: adjacent elements from a multiple of a word on, under the same gate."""
+    (buffer, index), gate, n = u.src[0].src, u.src[1:], self.elements
     if buffer.op is not Ops.PARAM or gate and (self.old in gate[0].ranges or gate[1].op is not Ops.CONST): return None
     terms, constant = linear(index)
-    if terms.pop(self.old, 0) != 1 or constant % 4: return None
-    if any(c % 4 or self.old in t.ranges for t, c in terms.items()): return None
-    quotients = {t: c // 4 for t, c in terms.items()}
+    if terms.pop(self.old, 0) != 1 or constant % n: return None
+    if any(c % n or self.old in t.ranges for t, c in terms.items()): return None
+    quotients = {t: c // n for t, c in terms.items()}
     if self.range.op is Ops.RANGE: quotients[self.range] = 1
-    memory = UOp(Ops.PARAM, dtypes.uint32, (), (buffer.arg[0], buffer.arg[1] // 4))
-    place = UOp(Ops.INDEX, dtypes.uint32, (memory, total(quotients, constant // 4)))
-    return UOp(Ops.LOAD, dtypes.uint32, (place, gate[0], _repeated(gate[1].arg)) if gate else (place,))
+    memory = UOp(Ops.PARAM, dtypes.uint32, (), (buffer.arg[0], buffer.arg[1] // n))
+    place = UOp(Ops.INDEX, dtypes.uint32, (memory, total(quotients, constant // n)))
+    if not gate: return UOp(Ops.LOAD, dtypes.uint32, (place,))
+    if u.dtype not in BYTES and gate[1].arg != 0: return None
+    return UOp(Ops.LOAD, dtypes.uint32, (place, gate[0], _repeated(int(gate[1].arg))))
 
 def _shifted(word: UOp | None, down: int, mask: int) -> UOp | None:
   """Return (word >> down) & mask, or (word << -down) & mask. The mask is for each byte, and left out if it is useless.

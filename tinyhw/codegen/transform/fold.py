@@ -10,12 +10,13 @@ from tinyhw.errors import CompileError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-_START: dict[Ops, Callable[[DType], ConstType]] = {Ops.ADD: lambda d: 0, Ops.MUL: lambda d: 1, Ops.MAX: lambda d: d.min}
+# the value of a reduction of nothing
+START: dict[Ops, Callable[[DType], ConstType]] = {Ops.ADD: lambda d: 0, Ops.MUL: lambda d: 1, Ops.MAX: lambda d: d.min}
 
 def start_of(op: Ops, dtype: DType) -> UOp:
   """Return the value of a reduction of nothing."""
-  if op not in _START: raise CompileError(f"REDUCE cannot fold with {op.name}; ADD, MUL and MAX it can")
-  return UOp(Ops.CONST, dtype, (), dtype.const(_START[op](dtype)))
+  if op not in START: raise CompileError(f"REDUCE cannot fold with {op.name}; ADD, MUL and MAX it can")
+  return UOp(Ops.CONST, dtype, (), dtype.const(START[op](dtype)))
 
 def accumulate(op: Ops, total: UOp, term: UOp) -> UOp:
   """Fold total with term. A float product is added with one rounding, a product of matrices by the matrix unit."""
@@ -23,14 +24,14 @@ def accumulate(op: Ops, total: UOp, term: UOp) -> UOp:
     return UOp(Ops.MMA, term.dtype, (*term.src[:2], total), term.arg)
   if op is Ops.ADD and term.op is Ops.MUL and dtypes.is_float(term.dtype):
     return UOp(Ops.MULACC, term.dtype, (*term.src, total))
-  if op is Ops.ADD and term.op is Ops.DOT4: return _onto(total, term)
+  if op is Ops.ADD and term.op in (Ops.DOT4, Ops.DOT2): return _onto(total, term)
   return UOp(op, total.dtype, (total, term))
 
 def _onto(total: UOp, term: UOp) -> UOp:
-  """Return total + term, a chain of DOT4s. One that starts with 0 starts with total instead."""
+  """Return total + term, a chain of DOT4s or DOT2s. One that starts with 0 starts with total instead."""
   if term.op is Ops.CONST and term.arg == 0: return total
-  if term.op is not Ops.DOT4: return UOp(Ops.ADD, total.dtype, (total, term))
-  return UOp(Ops.DOT4, term.dtype, (*term.src[:2], _onto(total, term.src[2])))
+  if term.op not in (Ops.DOT4, Ops.DOT2): return UOp(Ops.ADD, total.dtype, (total, term))
+  return UOp(term.op, term.dtype, (*term.src[:2], _onto(total, term.src[2])))
 
 def begun(op: Ops, term: UOp) -> UOp:
   """Return the first term of a sum that starts at 0.0, as all sums do: terms that are all -0.0 have the sum 0.0."""

@@ -39,17 +39,20 @@ VECTOR_AVX2 = (
 VECTOR_AVX512 = (VECTOR_AVX2 | pairs((Ops.MAX, Ops.MUL), *dtypes.int64s) | pairs(SHIFTS, *dtypes.int16s,
                                                                                  *dtypes.int64s))
 
+VECTOR_BF16 = VECTOR_AVX512 | pairs((Ops.DOT2,), dtypes.float32)
+
 # level -> bytes of a vector register, number of vector registers, vector operations, whether vectors of 64-bit integers
 # convert to and from floats, sizes of elements that a mask may keep from memory
 LEVELS = {
   "x86_64:avx2": (32, 16, VECTOR_AVX2, False, (4, 8)),
   "x86_64:avx512": (64, 32, VECTOR_AVX512, True, (1, 2, 4, 8)),
   "x86_64:avx512vnni": (64, 32, VECTOR_AVX512, True, (1, 2, 4, 8)),
+  "x86_64:avx512bf16": (64, 32, VECTOR_BF16, True, (1, 2, 4, 8)),
 }
 
 @once
 def capabilities(arch: str) -> Capabilities:
-  """Capabilities of "x86_64:avx2", "x86_64:avx512" or "x86_64:avx512vnni". Raises CompileError for another level.
+  """Capabilities of a level, such as "x86_64:avx2". Raises CompileError for another one.
 
   threads and the sizes of memory are assumed, those of a small processor. The engine replaces them by the values of the
   device.

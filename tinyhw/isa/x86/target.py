@@ -69,7 +69,7 @@ REASONS = hook_reasons(HOOKS, (
 
 @once
 def target(arch: str) -> Target:
-  """The Target of "x86_64:avx2", "x86_64:avx512" or "x86_64:avx512vnni"."""
+  """The Target of a level of capabilities.py, such as "x86_64:avx2"."""
   caps = capabilities(arch)
   return Target(
     name=arch, capabilities=caps, banks=regs.BANKS, classes=regs.CLASSES, move=move, spill=spill, reload=reload,

@@ -13,7 +13,7 @@ from typing import Any
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
-from tinyhw.arithmetic import Function, Scalar, cast, dot4, elements, from_bytes, operation, round_to, to_bytes
+from tinyhw.arithmetic import Function, Scalar, cast, dot2, dot4, elements, from_bytes, operation, round_to, to_bytes
 from tinyhw.dtype import DType
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
@@ -26,6 +26,7 @@ def element_function(u: UOp) -> Function:
   scalar, source = u.dtype.scalar(), u.src[0].dtype.scalar()
   if u.op is Ops.CAST: return cast(source, scalar)
   if u.op is Ops.BITCAST: return lambda x: from_bytes(to_bytes(x, source), scalar)
+  if u.op is Ops.DOT2: return dot2
   if u.op is Ops.DOT4: return dot4(source, u.src[1].dtype.scalar())
   return operation(u.op.name, scalar)
 

@@ -84,6 +84,14 @@ def _dot4(u: UOp) -> str | None:
       return f"four bytes in a {s.dtype}, not an int32 or uint32 with the lanes of {u.dtype}"
   return _same_types(u, u.src[2:])
 
+def _dot2(u: UOp) -> str | None:
+  if len(u.src) != 3: return _sources(u, 3)
+  if u.dtype.scalar() is not dtypes.float32: return f"gives {u.dtype}, not float32"
+  for s in u.src[:2]:
+    if s.dtype is not dtypes.uint32.vec(u.dtype.count):
+      return f"two bfloat16 in a {s.dtype}, not a uint32 with the lanes of {u.dtype}"
+  return _same_types(u, u.src[2:])
+
 def _same_types(u: UOp, src: tuple[UOp, ...]) -> str | None:
   for s in src:
     if s.dtype is not u.dtype: return f"an operand of type {s.dtype} in an operation on {u.dtype}"
@@ -124,6 +132,7 @@ def _alu(op: Ops) -> Check:
 
 _ELEMENTWISE: dict[Ops, Check] = {
   **{op: _alu(op) for op in GroupOp.ALU}, Ops.CAST: _cast, Ops.BITCAST: _bitcast, Ops.WHERE: _where, Ops.DOT4: _dot4,
+  Ops.DOT2: _dot2,
   **{op: _compare for op in GroupOp.Comparison},
 }
 

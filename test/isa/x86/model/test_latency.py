@@ -11,7 +11,7 @@ from tinyhw.machine.model.scoreboard import bound, costs_of
 
 AVX512_ONLY = {"compress", "scatter", "int_to_mask", "mask_logic", "mask_mov", "mask_shift", "mask_test", "mask_to_int",
                "mask_to_vec", "vec_to_mask",
-               "narrow", "vec_compare_mask", "vec_dot", "vec_mul_q"}
+               "narrow", "vec_compare_mask", "vec_dot", "vec_mul_q", "bf16_dot"}
 
 @pytest.mark.parametrize("name", latency.TABLES)
 def test_every_pipe_of_the_instruction_table_has_a_row(name: str) -> None:

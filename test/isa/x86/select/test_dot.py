@@ -128,3 +128,32 @@ def test_masked_bytes_with_vnni() -> None:
   program = dot(U32, I32, 16, (0x0f0f0f0f, None))
   run(program, VNNI)
   assert rows(program, VNNI) == ["vpdpbusd"]
+
+# ***** pairs of bfloat16 *****
+
+F32, BF16 = dtypes.float32, "x86_64:avx512bf16"
+HALVES = (0x0000, 0x8000, 0x0001, 0x807f, 0x0080, 0x3f80, 0xbf81, 0x3f00, 0x7f80, 0xff80, 0x7fc0, 0x7f7f, 0x4049,
+          0x0f10)
+
+def pairs(lanes: int, spread: bool = False) -> Program:
+  """Return the program of out = dot2(x, y) + z. spread: y is one word for all lanes."""
+  build = Builder("pairs")
+  out, x, y, z = [build.param(k, dtype, WORDS) for k, dtype in enumerate((F32, U32, U32, F32))]
+  with build.loop(WORDS // lanes, AxisType.GLOBAL) as g:
+    second = build.load(y, g * lanes, 1 if spread else lanes)
+    if spread: second = build.add(UOp(Ops.BROADCAST, U32.vec(lanes), (second,)))
+    operands = build.load(x, g * lanes, lanes), second, build.load(z, g * lanes, lanes)
+    build.store(out, g * lanes, build.add(UOp(Ops.DOT2, F32.vec(lanes), operands)))
+  return build.program()
+
+@pytest.mark.parametrize("lanes", (2, 4, 8, 16))
+@pytest.mark.parametrize("spread", (False, True))
+def test_pairs_of_bfloat16(lanes: int, spread: bool) -> None:
+  rng, program = random.Random(lanes), pairs(lanes, spread)
+  for _ in range(20):
+    words = [b"".join(rng.choice(HALVES).to_bytes(2, "little") if rng.random() < 0.5 else rng.randbytes(2)
+                      for _ in range(2 * WORDS)) for _ in range(2)]
+    x86_kernels.run(program, BF16, [bytes(4 * WORDS), *words, rng.randbytes(4 * WORDS)])
+  found = [inst.row.name for block in target(BF16).select(program, target(BF16)).blocks for inst in block.insts]
+  assert found.count("vdpbf16ps") == 1
+  assert lanes < 4 or not any("broadcast" in name for name in found), "the instruction spreads a word itself"

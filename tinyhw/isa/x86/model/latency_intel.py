@@ -114,6 +114,8 @@ vec_compare_mask    3   5            1  p
 vec_compare_q       3   5            1  p
 vec_dot             5   01           1  p
 vec_dot/512         5   05           1  p
+bf16_dot            6   01           1  a   # known to the processors that have it: Cooper Lake, Sapphire Rapids
+bf16_dot/512        6   05           1  a
 vec_horizontal      3   015|5*2      3  p
 vec_logic           1   015          1  p
 vec_logic/512       1   05           1  p
@@ -266,6 +268,8 @@ vec_compare_mask    3   5            1  m
 vec_compare_q       3   5            1  m
 vec_dot             5   01           1  m
 vec_dot/512         5   05           1  m
+bf16_dot            6   01           1  a
+bf16_dot/512        6   05           1  a
 vec_horizontal      2   015|15*2     3  m
 vec_logic           1   015          1  m
 vec_logic/512       1   05           1  m

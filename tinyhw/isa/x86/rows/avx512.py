@@ -56,6 +56,7 @@ PAIRS = "".join((
   pair("vpdpbusds -", "66.0F38", "51 /r", "v+{kz} v v/m/B", "vec_dot", "avx512vnni"),
   pair("vpdpwssd -", "66.0F38", "52 /r", "v+{kz} v v/m/B", "vec_dot", "avx512vnni"),
   pair("vpdpwssds -", "66.0F38", "53 /r", "v+{kz} v v/m/B", "vec_dot", "avx512vnni"),
+  pair("vdpbf16ps -", "F3.0F38", "52 /r", "v+{kz} v v/m/B", "bf16_dot", "avx512bf16"),
   pair("- vpermpd", "66.0F38", "16 /r", THREE, "shuffle_lane", lengths=WIDE),
   pair("- vpermq", "66.0F38", "36 /r", THREE, "shuffle_lane", lengths=WIDE)))
 

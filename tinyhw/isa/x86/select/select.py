@@ -403,7 +403,8 @@ _DEFINES = frozenset({Ops.PARAM, Ops.DEFINE_VAR, Ops.DEFINE_LOCAL})
 _CONTROL = frozenset({Ops.IF, Ops.ENDIF, Ops.RANGE, Ops.END})
 _LAZY = frozenset({Ops.CONST, Ops.INDEX, Ops.BARRIER, Ops.NOOP, Ops.SINK})
 _SWALLOWERS = GroupOp.ALU | {Ops.BROADCAST, Ops.SHUFFLE}
-_SPREADERS = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.MULACC, Ops.AND, Ops.OR, Ops.XOR})
+_SPREADERS = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.MULACC, Ops.DOT2, Ops.AND, Ops.OR,
+                         Ops.XOR})
 
 class LaneSelector(LaneMasks, Selector):
   """Selection for AVX2."""
@@ -415,8 +416,9 @@ class VnniSelector(EvexSelector):
   """Selection for AVX-512 with products of bytes."""
   has_byte_products = True
 
+# with AVX512-BF16, DOT2 is an operation like others: its rule is used where capabilities.py lists it
 LEVELS: dict[str, type[Selector]] = {"x86_64:avx2": LaneSelector, "x86_64:avx512": EvexSelector,
-                                     "x86_64:avx512vnni": VnniSelector}
+                                     "x86_64:avx512vnni": VnniSelector, "x86_64:avx512bf16": VnniSelector}
 
 def is_mask(u: UOp) -> bool: return u.dtype.count > 1 and u.dtype.scalar() is dtypes.bool
 

@@ -106,6 +106,14 @@ class Vectors(Level):
     if u.op in GroupOp.Commutative and self.in_memory(a) and not self.in_memory(b): a, b = b, a
     return self.second(b, FLOAT_BINARY[u.op] + packed(u.dtype), self.value(a))
 
+  def packed_pairs(self, u: UOp) -> Reg:
+    """Select a DOT2: products of pairs of bfloat16, added to a sum of float32."""
+    a, b, total = u.src
+    if self.in_memory(a) and not self.in_memory(b): a, b = b, a
+    v = letter(u.dtype.itemsize)
+    kind, place = self.last_operand(b)
+    return self.tied(LETTER_CLASS[v], f"vdpbf16ps_{v}_{v}_{kind or v}", self.value(total), self.value(a), *place)
+
   def packed_unary(self, u: UOp) -> Reg:
     p, size, a = packed(u.dtype), u.dtype.itemsize, self.value(u.src[0])
     if u.op is Ops.SQRT: return self.vop(size, f"vsqrt{p}_{{v}}_{{v}}", a)
@@ -286,6 +294,7 @@ LANE_RULES: dict[Ops, SelectionRule] = {Ops.BROADCAST: Vectors.broadcast, Ops.VE
                                         Ops.GEP: Vectors.lane, Ops.SHUFFLE: _shuffle}
 FLOAT_RULES: dict[Ops, SelectionRule] = {
   **dict.fromkeys(FLOAT_BINARY, Vectors.packed_float), Ops.MULACC: rule_of("packed_fma"),
+  Ops.DOT2: Vectors.packed_pairs,
   Ops.WHERE: rule_of("vector_where"),
   **dict.fromkeys((Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.NEG), Vectors.packed_unary),
   **dict.fromkeys(GroupOp.Comparison, rule_of("float_mask")),
