@@ -117,9 +117,9 @@ vec_dot             4   uv           1  p
 vec_mul_q           3   uv           1  p
 load/512            8   ABC*2|lL*2   1  p
 store/512           8   ABC*2|s*2    2  p
-double/512  bf16_dot blend broadcast convert convert_half convert_width div_f32 div_f64 extend fma fp_add fp_compare fp_estimate fp_min fp_mul fp_round
+double/512  blend broadcast convert convert_half convert_width div_f32 div_f64 extend fma fp_add fp_compare fp_estimate fp_min fp_mul fp_round
 double/512  gather load_masked scatter shuffle shuffle_lane sqrt_f32 sqrt_f64 vec_alu vec_compare_mask vec_dot vec_logic vec_mul vec_mul_d vec_mul_q
-double/512  vec_sad vec_shift vec_shift_by_xmm narrow compress mask_to_vec vec_to_mask
+double/512  bf16_dot vec_sad vec_shift vec_shift_by_xmm narrow compress mask_to_vec vec_to_mask
 """
 
 TABLES = {
