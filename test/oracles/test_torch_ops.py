@@ -31,7 +31,7 @@ def test_a_share_agrees(name: str) -> None:
 def test_bad_input_is_refused(name: str) -> None:
   assert all(found.wrong == 0 for found in judge([name], what="errors").values())
 
-@pytest.mark.parametrize("name", ("nn.functional.ctc_loss", "linalg.cholesky", "polygamma", "cdist"))
+@pytest.mark.parametrize("name", ("nn.functional.grid_sample", "linalg.cholesky_ex", "polygamma", "cdist"))
 def test_gradients_agree_with_autograd(name: str) -> None:
   assert all(found.wrong == found.failed == 0 for found in judge([name], most=4, what="gradients").values())
 
