@@ -3,6 +3,7 @@
 The values are corners of the types.
 """
 import itertools
+import random
 
 import pytest
 
@@ -137,3 +138,17 @@ def test_what_the_target_has_is_left_alone() -> None:
   kernel = apply(Ops.MAX, dtypes.float32, 2, 1)
   assert any(u.op is Ops.MAX for u in lower(kernel, EVERYTHING, "max").uops)
   assert not any(u.op is Ops.MAX for u in lower(kernel, POOR, "max").uops)
+
+def test_pairs_of_bfloat16_are_added_one_by_one() -> None:
+  """The upper halves come first, each step is rounded, and subnormal numbers are zeros, as in the operation."""
+  rng, n = random.Random(5), 200
+  halves = (0x0000, 0x8000, 0x0001, 0x807f, 0x0080, 0x3f80, 0xbf81, 0x3f00, 0x7f7f, 0x4049, 0x0f10)
+  def half() -> int: return rng.choice(halves) if rng.random() < 0.6 else rng.randrange(0x7f00)
+  def word() -> int: return half() << 16 | half()
+  types = (dtypes.float32, dtypes.uint32, dtypes.uint32, dtypes.float32)
+  out, x, y, z = (UOp.param(k, dtype, n) for k, dtype in enumerate(types))
+  r = axis(n, 0)
+  value = UOp(Ops.DOT2, dtypes.float32, tuple(p.index(r).load() for p in (x, y, z)))
+  data = {0: [0.0] * n, 1: [word() for _ in range(n)], 2: [word() for _ in range(n)],
+          3: [rng.choice((0.0, 1.0, 2.0 ** -127, -3.5, 2.0 ** 24)) for _ in range(n)]}
+  check(UOp.sink(out.index(r).store(value, r)), AVX2, data=data)

@@ -288,9 +288,9 @@ def _dot2(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp:
     tiny = d.alu(Ops.CMPLT, d.alu(Ops.AND, bits, 0x7f800000), 1)
     return d.bitcast(d.alu(Ops.WHERE, tiny, d.alu(Ops.AND, bits, 0x80000000), bits), dtypes.float32)
   total = normal(d.bitcast(src[2], dtypes.uint32))
-  for part in (lambda w: d.alu(Ops.AND, w, 0xffff0000), lambda w: d.alu(Ops.SHL, w, 16)):
-    total = d.alu(Ops.MULACC, normal(part(src[0])), normal(part(src[1])), total)
-    total = normal(d.bitcast(total, dtypes.uint32))
+  upper, lower = [[d.alu(op, word, by) for word in src[:2]] for op, by in ((Ops.AND, 0xffff0000), (Ops.SHL, 16))]
+  for a, b in (upper, lower):
+    total = normal(d.bitcast(d.alu(Ops.MULACC, normal(a), normal(b), total), dtypes.uint32))
   return total
 
 # tried first, whatever the target has
