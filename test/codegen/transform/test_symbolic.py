@@ -68,6 +68,14 @@ def test_lanes_outside_of_a_size_touch_no_memory() -> None:
   made = with_opts(kernel, (Opt(OptOps.VECTOR, 0, 4), Opt(OptOps.VECTOR, 1, 4)))
   for size in range(1, 6): assert results(made, size) == results(kernel, size)
 
+def test_a_size_whose_bounds_are_below_zero_has_no_remainder_there() -> None:
+  out, x = UOp.param(0, F32, 8), UOp.param(1, F32, 8)
+  n = UOp.variable("n", -3, 8)
+  j = axis(n, 0)
+  kernel = UOp.sink(out.index(j).store(x.index(j).load() + 1, j))
+  made = with_opts(kernel, (Opt(OptOps.VECTOR, 0, 4),))
+  for size in range(-3, 9): assert results(made, size) == results(kernel, size)
+
 def test_whole_steps_have_no_gates_and_the_rest_has_one() -> None:
   cut, opts = cut_symbolic(rows(), (Opt(OptOps.VECTOR, 2, 4), Opt(OptOps.UPCAST, 2, 2)))
   loads = [u for u in cut.toposort() if u.op is Ops.LOAD]

@@ -50,10 +50,13 @@ def _with_work_items(sink: UOp, r: UOp, size: int, fresh: int) -> tuple[UOp, UOp
   outer = r.replace(src=(items,))
   begin = make(Ops.MUL, dtypes.weakint, (outer, number(size)))
   left = make(Ops.SUB, dtypes.weakint, (n, begin))
-  # no item is empty, but bounds do not tell that
-  own = UOp(Ops.MAX, dtypes.weakint, (at_most(left, size), number(0)))
-  inner = UOp(Ops.RANGE, r.dtype, (own,), (fresh, r.arg[1]))
+  inner = UOp(Ops.RANGE, r.dtype, (_not_negative(at_most(left, size)),), (fresh, r.arg[1]))
   return rebuilt(sink, {r: make(Ops.ADD, dtypes.weakint, (begin, inner))}, {r: [outer, inner]}), inner
+
+def _not_negative(size: UOp) -> UOp:
+  """Return a size whose bounds tell that it is 0 at least. No size is less. But n // 4 and n % 4 of bounds below 0
+  would name elements outside."""
+  return size if size.vmin >= 0 else UOp(Ops.MAX, dtypes.weakint, (size, number(0)))
 
 class CutLoop(NamedTuple):
   """A loop, the loop of its whole steps, and the loop of its remainder: its value, and the gate of its lanes. A part is
@@ -67,7 +70,7 @@ class CutLoop(NamedTuple):
 def _steps_of(r: UOp, factor: int, lanes: int, fresh: int) -> CutLoop:
   """Cut a loop into steps of `factor` iterations, and vectors of lanes. The loop of the remainder has the id `fresh`.
   """
-  n = r.src[0]
+  n = _not_negative(r.src[0])
   whole = make(Ops.MUL, dtypes.weakint, (make(Ops.IDIV, dtypes.weakint, (n, number(factor))), number(factor)))
   left = make(Ops.MOD, dtypes.weakint, (n, number(factor)))
   vectors = make(Ops.IDIV, dtypes.weakint, (make(Ops.ADD, dtypes.weakint, (left, number(lanes - 1))), number(lanes)))
