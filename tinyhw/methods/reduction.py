@@ -336,15 +336,16 @@ class Reduction(Movement):
     n = self.shape[axis]
     if limits(n)[1] <= 2 * _BLOCK: return self._new(_triangle(self.uop, op, identity, axis))
     blocks, x = graph.simple(ceildiv(n, _BLOCK)), self._self()
-    # The padding is stored. Otherwise each term of a block would test whether it is padding.
-    if not graph.equal(n, blocks * _BLOCK):
-      x = x.pad(_along(x, axis, (0, graph.simple(blocks * _BLOCK - n))), value=identity).contiguous()
+    padded = not graph.equal(n, blocks * _BLOCK)
+    if padded: x = x.pad(_along(x, axis, (0, graph.simple(blocks * _BLOCK - n))), value=identity)
     x = x.reshape(*x.shape[:axis], blocks, _BLOCK, *x.shape[axis + 1:])
     # Elements are read twice, so that only the blocks' totals are stored in between.
-    before = self._new(graph.fold(x.uop, op, (axis + 1,)))._running(axis, op, identity).contiguous()
+    before = self._new(graph.fold(x.uop, op, (axis + 1,)))._running(axis, op, identity)
     shifted = before.pad(_along(before, axis, (1, -1)), value=identity).contiguous().unsqueeze(axis + 1)
     inside = _triangle(x.uop, op, identity, axis + 1)
     done = self._new(graph.binary(op, inside, graph.expand(shifted.uop, inside.shape)))
+    # A kernel that computes a part of the last block would compute each result alone.
+    if padded: done = done.contiguous()
     return done.flatten(axis, axis + 1).shrink([(0, n) if k == axis else None for k in range(self.ndim)])
 
   def cumsum(self, axis: int = 0) -> Tensor:
