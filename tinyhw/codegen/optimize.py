@@ -37,14 +37,16 @@ def with_few_ranges(sink: UOp, capabilities: Capabilities) -> UOp:
   """Return the kernel to whose ranges the opts refer.
 
   Loops that memory walks as one are merged. Loops of which memory uses parts are split. A product for the matrix unit
-  has three ranges.
+  has three ranges. Other products of narrow numbers are sums of DOT4s or DOT2s.
   """
+  if capabilities.matrix and capabilities.lanes:
+    from tinyhw.codegen.matrix.ranges import one_range_each, product_in  # for matrix units; 0.3 ms to load
+    plain = merge_ranges(sink)
+    if product_in(plain, capabilities) is not None: return one_range_each(plain, capabilities)
   sink = merge_ranges(with_dots(sink, capabilities))
   if capabilities.vector_bytes and not capabilities.lanes and (split := split_ranges(sink, LEAST_LANES)) is not sink:
     sink = merge_ranges(split)
-  if not capabilities.matrix or not capabilities.lanes: return sink
-  from tinyhw.codegen.matrix.ranges import one_range_each  # for matrix units; with `matrix` 0.3 ms to load
-  return one_range_each(sink, capabilities)
+  return sink
 
 def with_dots(sink: UOp, capabilities: Capabilities) -> UOp:
   """Return the kernel with DOT4s in its sums of products of bytes, and DOT2s in those of bfloat16."""

@@ -4,7 +4,7 @@ Indices are int64. An axis is not reduced twice, and a tensor without axes has a
 """
 from __future__ import annotations
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
@@ -13,6 +13,7 @@ from tinyhw.functional.operands import axes_of, axis_of, checked, dtype_or, size
 from tinyhw.functional.shapes import part
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import is_number, whole
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 class ValuesIndices(NamedTuple):

@@ -4,7 +4,7 @@ Indices and counts are int64. Unique elements and counts of a data-dependent num
 """
 from __future__ import annotations
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
@@ -13,6 +13,7 @@ from tinyhw.functional.reductions import ValuesIndices, sort
 from tinyhw.functional.shapes import cat, movedim
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import is_number, real, whole
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 # ***** order statistics *****

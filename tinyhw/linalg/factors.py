@@ -4,7 +4,7 @@ A panel of BLOCK columns is factored column by column; the rest is products of m
 Matrix Computations, 3.1, 3.4.1, 4.2, 5.2; the rules of gradients: Murray 2016, de Hoog et al. 2011.
 """
 from __future__ import annotations
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
@@ -14,6 +14,7 @@ from tinyhw.linalg.rules import (
   BLOCK, column_at, columns_of, first_bad, identity, index, matrices, row_at, rows_of, transposed, unbroadcast,
   with_rule)
 from tinyhw.methods.decomposition import _triangle
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 class LU(NamedTuple):

@@ -5,13 +5,13 @@ Systems go through LU with partial pivoting, as in LAPACK's gesv; least squares 
 from __future__ import annotations
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.operands import checked, common_shape, sizes
 from tinyhw.linalg.factors import block, pivoted, substitute, triangular, zero_pivot
 from tinyhw.linalg.rules import first_bad, identity, matrices, transposed, unbroadcast, with_rule
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 class Solution(NamedTuple):

@@ -5,7 +5,7 @@ semi-definite, and then its singular vectors are its eigenvectors: eigh needs no
 their Rayleigh quotients, with an error of a few ULP of the norm.
 """
 from __future__ import annotations
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError
@@ -13,6 +13,7 @@ from tinyhw.functional.operands import sizes
 from tinyhw.linalg.factors import QR, linalg_qr
 from tinyhw.linalg.rules import identity, matrices, transposed, with_rule
 from tinyhw.methods.base import Handle
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 class SVD(NamedTuple):

@@ -4,10 +4,11 @@ The degree n is a number or a tensor. A polynomial of a negative degree is 0. So
 """
 from __future__ import annotations
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tinyhw.functional.operands import broadcast, tensors
 from tinyhw.errors import ArgumentError
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.special.horner import in_double
 from tinyhw.tensor import Tensor
 

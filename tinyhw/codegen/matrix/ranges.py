@@ -21,6 +21,7 @@ from tinyhw.codegen.transform.tiling import size_of, substitute
 from tinyhw.codegen.transform.window import pair_of
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.ir.target import Capabilities
+from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import UOp
@@ -28,17 +29,30 @@ from tinyhw.uop.ops import UOp
 STEPS = (1, 2, 4, 8)   # of the unit between two barriers
 MOST_PADDING = 16      # of a sum's steps, 1 in this many may be added so that more of them are staged at once
 
+class MatrixProduct(NamedTuple):
+  """A product that a matrix unit takes: the ranges of rows, columns and the sum, the two factors, the unit's shape."""
+  groups: list[list[UOp]]
+  factors: tuple[UOp, UOp]
+  matrix: Matrix
+
 def one_range_each(sink: UOp, capabilities: Capabilities) -> UOp:
   """Return the kernel with one range each for the rows, columns and sum of its product.
 
   All stores must share the product. Other kernels, and those with gathered operands, are returned unchanged.
   """
+  found = product_in(sink, capabilities)
+  if found is None or found.matrix.lanes != capabilities.lanes: return sink
+  groups = with_shifts_outside(found.groups, found.factors, found.matrix)
+  return merged(sink, groups, found.factors, found.matrix)
+
+def product_in(sink: UOp, capabilities: Capabilities) -> MatrixProduct | None:
+  """Return the kernel's product, if a matrix unit takes it: that of a wave rather than that of a group of waves."""
   reduces = [u for u in sink.toposort() if u.op is Ops.REDUCE]
-  if len(reduces) != 1 or any(ranges_of(s) != ranges_of(sink.src[0]) for s in sink.src): return sink
+  if len(reduces) != 1 or any(ranges_of(s) != ranges_of(sink.src[0]) for s in sink.src): return None
   outputs, summed = ranges_of(sink.src[0]), ranges_of(reduces[0])
-  if not all(size_of(r) for r in (*outputs, *summed)): return sink
-  for matrix in capabilities.matrix:
-    found = factors(reduces[0], matrix) if matrix.lanes == capabilities.lanes else None
+  if not all(size_of(r) for r in (*outputs, *summed)): return None
+  for matrix in sorted(capabilities.matrix, key=lambda matrix: matrix.lanes != capabilities.lanes):
+    found = factors(reduces[0], matrix)
     if found is None: continue
     x, y = (frozenset(factor.ranges) for factor in found)
     free = [r for r in outputs if r in x and r not in y], [r for r in outputs if r in y and r not in x]
@@ -47,10 +61,10 @@ def one_range_each(sink: UOp, capabilities: Capabilities) -> UOp:
               [r for r in summed if r in x and r in y]]
     if any(u.op is Ops.LOAD and any(v.op is Ops.LOAD for v in u.src[0].src[1].toposort())
            for u in reduces[0].toposort()):
-      return sink
+      return None
     if all(product_of(group) >= least for group, least in zip(groups, least_of(matrix))):
-      return merged(sink, with_shifts_outside(groups, found, matrix), found, matrix)
-  return sink
+      return MatrixProduct(groups, found, matrix)
+  return None
 
 def with_shifts_outside(groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: Matrix) -> list[list[UOp]]:
   """Return the groups with shifting ranges as their outer digits.
