@@ -29,7 +29,7 @@ from tinyhw.uop.ops import UOp
 STEPS = (1, 2, 4, 8)   # of the unit between two barriers
 MOST_PADDING = 16      # of a sum's steps, 1 in this many may be added so that more of them are staged at once
 
-class MatrixProduct(NamedTuple):
+class ProductOfUnit(NamedTuple):
   """A product that a matrix unit takes: the ranges of rows, columns and the sum, the two factors, the unit's shape."""
   groups: list[list[UOp]]
   factors: tuple[UOp, UOp]
@@ -45,7 +45,7 @@ def one_range_each(sink: UOp, capabilities: Capabilities) -> UOp:
   groups = with_shifts_outside(found.groups, found.factors, found.matrix)
   return merged(sink, groups, found.factors, found.matrix)
 
-def product_in(sink: UOp, capabilities: Capabilities) -> MatrixProduct | None:
+def product_in(sink: UOp, capabilities: Capabilities) -> ProductOfUnit | None:
   """Return the kernel's product, if a matrix unit takes it: that of a wave rather than that of a group of waves."""
   reduces = [u for u in sink.toposort() if u.op is Ops.REDUCE]
   if len(reduces) != 1 or any(ranges_of(s) != ranges_of(sink.src[0]) for s in sink.src): return None
@@ -63,7 +63,7 @@ def product_in(sink: UOp, capabilities: Capabilities) -> MatrixProduct | None:
            for u in reduces[0].toposort()):
       return None
     if all(product_of(group) >= least for group, least in zip(groups, least_of(matrix))):
-      return MatrixProduct(groups, found, matrix)
+      return ProductOfUnit(groups, found, matrix)
   return None
 
 def with_shifts_outside(groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: Matrix) -> list[list[UOp]]:
