@@ -192,6 +192,14 @@ def test_a_sum_that_other_tiles_need_stays() -> None:
   assert len(shortened(done)) == 1
   agree(kernel, done)
 
+def test_a_comparison_of_numbers_that_were_converted_is_no_mask() -> None:
+  """As a position between pixels: a float is no index, whatever it is converted to."""
+  out, x, i, d = UOp.param(0, F32, 8), UOp.param(1, F32, 24), axis(8, 0), axis(3, 1, "REDUCE")
+  total = x.index(i * 3 + d).load().reduce(Ops.ADD, d)
+  place = (i.cast(F32) * UOp.const(F32, math.inf)).maximum(x.index(i).load()).cast(dtypes.int32)
+  kernel = UOp.sink(out.index(i).store((place < 4).where(total, UOp.const(F32, 0)), i))
+  assert skip(apply(kernel, ())) is apply(kernel, ())
+
 def test_tiles_that_are_all_seen_keep_their_sums() -> None:
   out, x, i, d = UOp.param(0, F32, 8), UOp.param(1, F32, 24), axis(8, 0), axis(3, 1, "REDUCE")
   total = x.index(i * 3 + d).load().reduce(Ops.ADD, d)

@@ -113,7 +113,8 @@ def _masked(u: UOp) -> Neutral | None:
 
 def _index(u: UOp) -> UOp | None:
   """Return the index expression that a number is; None for other numbers."""
-  while u.op is Ops.CAST and dtypes.is_int(u.dtype) and int(u.src[0].vmax) <= u.dtype.max: u = u.src[0]
+  while u.op is Ops.CAST and dtypes.is_int(u.dtype) and dtypes.is_int(u.src[0].dtype) and u.src[0].vmax <= u.dtype.max:
+    u = u.src[0]
   return u if u.dtype is dtypes.weakint else None
 
 def limits_of(sink: UOp, opts: tuple[Opt, ...]) -> dict[UOp, LoopLimit]:
