@@ -6,6 +6,7 @@ import pytest
 from generators import tensor_programs
 
 from test.codegen.kernels import ALL_TARGETS, AVX2, agree, axis, check
+from test.codegen.random_kernels import Generator
 from tinyhw.codegen.optimize import optimize, with_opts
 from tinyhw.codegen.transform.tiling import Opt, OptOps, size_of
 from tinyhw.config import Context
@@ -39,6 +40,13 @@ def test_choices_change_no_result(target: str) -> None:
 
 def test_optimised_kernels_can_be_lowered() -> None:
   for kernel in programs(range(920, 926)): check(optimize(kernel, AVX2), AVX2, tolerance=1e-12)
+
+def test_kernels_with_tiles_and_stages_may_be_tiled_again() -> None:
+  for generator in map(Generator, range(48)):
+    kernel = generator.kernel()
+    if generator.variables or any(u.op is Ops.RANGE and u.arg[1] is AxisType.VECTOR for u in kernel.toposort()): continue
+    check(optimize(kernel, AVX2), AVX2, tolerance=1e-12)
+    agree(kernel, optimize(kernel, AVX2))
 
 def test_any_opts_change_no_result() -> None:
   """The amounts divide no size, on loops of any kind."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from test.codegen.kernels import agree, axis
+from test.codegen.kernels import AVX2, agree, axis, check
 from test.codegen.random_kernels import INNER, Nest
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.transform.tiling import (Opt, OptOps, apply, apply_pieces, at_most, cuts_of, factor_of,
@@ -116,6 +116,21 @@ def test_a_symbolic_range_stays_whole() -> None:
   r = axis(UOp.variable("n", 1, 9), 0)
   assert size_of(r) == 0 and [(p.kind, p.size)
                               for p in split(r, [Opt(OptOps.GRID, 0)])] == [(AxisType.GLOBAL, r.src[0])]
+
+def test_a_stage_of_one_loop_has_no_position_beside_it() -> None:
+  """The position in a stage whose other range has one iteration is its loop, and that is closed once."""
+  out, a, g = UOp.param(0, dtypes.float32, 3), UOp.param(1, dtypes.float32, 12), axis(3, 1)
+  for ends in ((1, 4), (4, 1), (1, 1), (2, 2)):
+    s, t = axis(ends[0], 2, "STAGE"), axis(ends[1], 3, "STAGE")
+    stage = UOp(Ops.STAGE, dtypes.float32, (a.index(g * 4 + s * ends[1] + t).load() * 2, s, t), (1,))
+    at = ends[0] * ends[1] - 1
+    kernel = UOp.sink(out.index(g).store(stage.index(UOp.const(dtypes.weakint, at)).load(), g))
+    for opts in ((), (Opt(OptOps.UPCAST, 3, ends[1]),), (Opt(OptOps.UPCAST, 2, ends[0]), Opt(OptOps.VECTOR, 1, 2))):
+      done = apply(kernel, opts)
+      for u in done.toposort():
+        if u.op is Ops.STAGE: assert len(set(u.src)) == len(u.src)
+      agree(kernel, done)
+      check(done, AVX2)
 
 def test_pieces_tell_what_became_of_each_range() -> None:
   out, a = UOp.param(0, F32, 30), UOp.param(1, F32, 30)

@@ -195,7 +195,8 @@ def rebuilt(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> U
       if u.op is Ops.REDUCE and not closed: new[u] = values[0]
       elif u.op is Ops.STAGE and any(new[r].op is not Ops.RANGE for r in ranges_of(u)):
         at = values[1] if len(values) > 1 else position_of(ranges_of(u), new)
-        new[u] = UOp(u.op, u.dtype, (values[0], at, *closed), u.arg)
+        # the position in a single loop is that loop, and a RANGE among the sources is closed
+        new[u] = UOp(u.op, u.dtype, (values[0], *closed) if closed == [at] else (values[0], at, *closed), u.arg)
       else: new[u] = UOp(u.op, u.dtype, values + tuple(closed), u.arg)
     else:
       src = tuple([new[s] for s in u.src])
