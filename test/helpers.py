@@ -32,7 +32,8 @@ from tinyhw.uop.ops import UOp, to_indices
 BUILT_IN = ("interpreter", "CPU", "AVX2", "CLANG", "PYTHON")
 ENGINES = (DEV.value,) if DEV.value else BUILT_IN
 HOME = DEV.value or "CPU"   # the device of a test that wants a single one, or that compares it with PYTHON
-LOWER_LEVEL = "CPU:2"   # the engine AVX2: a CPU device opened with ARCH=x86_64:avx2
+LOWER_LEVEL = "CPU:2"   # the engine AVX2: a CPU device opened with the lowest level of the processor's architecture
+LOWEST = {"x86_64": "x86_64:avx2", "arm64": "arm64:neon"}
 
 def interpret(nodes: list[UOp], overwritten: Sequence[Buffer] = ()) -> None:
   """engine.realize by the reference interpreter: each node by itself, from the contents before; what ASSIGNs left is
@@ -78,8 +79,10 @@ def open_engine(engine: str) -> str:
   device = LOWER_LEVEL if engine == "AVX2" else engine
   try:
     if engine != "AVX2": return Device[device].name
-    if Device["CPU"].arch == "x86_64:avx2": pytest.skip("AVX2 is the best level of this processor: engine CPU is it")
-    with Context(ARCH="x86_64:avx2"): return Device[device].name
+    best = Device["CPU"].arch
+    lowest = LOWEST[best.partition(":")[0]]
+    if best == lowest: pytest.skip(f"{lowest} is the best level of this processor: engine CPU is it")
+    with Context(ARCH=lowest): return Device[device].name
   except DeviceError as error: pytest.skip(error.message)
 
 def keeps_host_memory(device: str) -> bool:

@@ -1,10 +1,8 @@
 """This AArch64 processor, as Linux describes it: features, identity and caches; and code made visible to its
-instruction
-fetch.
+instruction fetch.
 
 Features are bits of the auxiliary vector, which all cores share. Sources: Linux, arch/arm64/include/uapi/asm/hwcap.h
-and
-Documentation/arch/arm64/elf_hwcaps.rst; Arm Architecture Reference Manual, DDI 0487, MIDR_EL1.
+and Documentation/arch/arm64/elf_hwcaps.rst; Arm Architecture Reference Manual, DDI 0487, MIDR_EL1.
 """
 from __future__ import annotations
 import ctypes
@@ -113,8 +111,7 @@ def detect(words: Callable[[int], int] = auxiliary, core: Path = CORE) -> ArmPro
 
 class CodeVisibility:
   """Caches made coherent after code was placed. Its own code is on a fresh page, which Linux cleans when the page
-  becomes
-  executable (arch/arm64/mm/flush.c)."""
+  becomes executable (arch/arm64/mm/flush.c)."""
 
   def __init__(self, runtime: Callable[[str], Code]):
     self.arena = CodeArena(chunk_bytes=4096)
@@ -125,8 +122,7 @@ class CodeVisibility:
 
   def __call__(self, address: int, size: int) -> None:
     """Make code at an address visible to the instruction fetch of all cores. Each thread needs an isb before it runs
-    it;
-    the worker loop has one before each call."""
+    it; the worker loop has one before each call."""
     self.clean(address, address + size)
 
   @property

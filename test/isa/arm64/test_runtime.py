@@ -4,10 +4,8 @@ order that the architecture demands; the ring does what x86's does.
 QEMU runs the code with the order of its host, so it cannot find a missing order. The tables here can. They follow the
 verdicts of the architecture's memory model (herd7, aarch64.cat) on these patterns:
 
-    publish by stlr, read by ldar                                        no stale data; with a plain store or load:
-    stale
-    read a packet, claim by casal, whoever sees the claim overwrites     the claim never reads the new packet; cas: it
-    may
+    publish by stlr, read by ldar                                        no stale data; plain store or load: stale
+    read a packet, claim by casal, whoever sees the claim overwrites     the claim never reads the new packet; cas: may
     swpal, ldaddal or casal, then ldar of another word                   one of two threads sees the other
     ldaxr and stlxr, then ldar of another word                           both may miss: dmb ish must stand between
 """
@@ -70,8 +68,7 @@ PLAIN = {("COMPLETED", "str"): "str before PUBLISHED", ("PUBLISHED", "ldr"): "ld
 
 def accesses(name: str) -> list[tuple[str, str, int]]:
   """(field, mnemonic, position) of each access of the context: plain ones by x19, others by a register that was set to
-  the
-  field's address."""
+  the field's address."""
   found, pointer = [], {}
   for k, line in enumerate(instructions(name)):
     mnemonic, _, rest = line.partition(" ")

@@ -1,6 +1,6 @@
 """Kernels for AArch64 under QEMU's user mode: a program of a few instructions calls the kernel, checks that it kept
-what the
-calling convention demands, and writes the buffers to its output. No other program or library for AArch64 is needed."""
+what the calling convention demands, and writes the buffers to its output. No other program or library for AArch64 is
+needed."""
 from __future__ import annotations
 import os
 import shutil
@@ -22,8 +22,7 @@ from tinyhw.uop.program import Program
 QEMU = next((name for name in ("qemu-aarch64-static", "qemu-aarch64") if shutil.which(name)), "")
 needs_qemu = pytest.mark.skipif(not QEMU, reason="QEMU for AArch64 is not installed (Debian: qemu-user-static)")
 CODE, DATA, SCRATCH = 0x400000, 0x1000_0000, 0x2000_0000
-PATTERN = 0x5a5a_0000_0000_00a5   # in each register that a kernel must preserve, with the register's number in the #
-                                 #middle
+PATTERN = 0x5a5a_0000_0000_00a5   # in each register that a kernel must preserve, with its number in the middle
 SAVED, SAVED_VECTOR = range(19, 29), range(8, 16)
 EXIT, WRITE = 93, 64
 
@@ -70,8 +69,7 @@ def program_file(kernel: bytes, grid: tuple[int, int], data: bytes, scratch: int
 def execute(kernel: bytes, slots: Sequence[int | bytes], grid: tuple[int, int], scratch: int = 0,
             cpu: str = "max") -> list[bytes]:
   """Run a kernel on work items grid[0] up to grid[1]. slots: bytes of buffers and values of variables. Returns the
-  buffers
-  after it."""
+  buffers after it."""
   contents, offsets, arguments = b"", [], b""
   base = -(-8 * len(slots) // 64) * 64
   for slot in slots:

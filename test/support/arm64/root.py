@@ -5,10 +5,12 @@
     python3 test/support/arm64/root.py run FOLDER [ARGUMENT ...]     # python3 with these arguments
 
 apt works in a state of its own inside of the folder. Packages are unpacked, no script of theirs runs, and the host's
-packages are not touched. ARM64_CPU names the processor that QEMU is: cortex-a72, neoverse-n1, max and so on.
-pytest is the host's, since it is plain Python.
+packages are not touched. ARM64_CPU names the processor that QEMU is: cortex-a72, neoverse-n1, max and so on. pytest is
+the host's, since it is plain Python. NumPy has the host's version, from PyPI. A C compiler of the host makes no code for
+the root, so DEV=CLANG finds none.
 """
 from __future__ import annotations
+import importlib.metadata
 import importlib.util
 import os
 import shutil
@@ -19,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 DEFAULT_CPU = "max,sve-default-vector-length=32"
 HOSTS = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments")
-PACKAGES = ("python3", "libgcc-s1", "python3-numpy", "python3-hypothesis")
+PACKAGES = ("python3", "libgcc-s1", "libstdc++6", "python3-hypothesis")
 CONFIG = """APT::Architecture "arm64";
 APT::Architectures {{ "arm64"; "{native}"; }};
 APT::Install-Recommends "false";
@@ -76,11 +78,18 @@ def build(folder: Path, packages: list[str]) -> None:
   for package in sorted((state / "cache/archives").glob("*.deb")):
     subprocess.run(["dpkg-deb", "-x", package, root], check=True)
   shutil.rmtree(state / "cache")
-  for library in root.glob("usr/lib/aarch64-linux-gnu/*/lib*.so.3"):   # as update-alternatives would: BLAS and LAPACK
-    link = root / "usr/lib/aarch64-linux-gnu" / library.name
-    if not link.exists(): link.symlink_to(f"{library.parent.name}/{library.name}")
   local_links(root)
   wrapper(folder)
+  add_numpy(folder)
+
+def add_numpy(folder: Path) -> None:
+  """Install the host's version of NumPy, for AArch64."""
+  version = importlib.metadata.version("numpy")
+  python = next((folder / "root/usr/bin").glob("python3.[0-9]*")).name.removeprefix("python")
+  platforms = [word for kind in ("manylinux2014", "manylinux_2_28") for word in ("--platform", f"{kind}_aarch64")]
+  subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--only-binary=:all:", "--upgrade",
+                  "--python-version", python, *platforms, "--target", folder / "root/usr/lib/python3/dist-packages",
+                  f"numpy=={version}"], check=True)
 
 def emulator() -> str:
   return next((found for name in ("qemu-aarch64-static", "qemu-aarch64") if (found := shutil.which(name))), "")
@@ -119,7 +128,7 @@ def main(arguments: list[str]) -> int:
     except RootError as e: return print(e) or 1
     rest = ["-c", "import platform, sys; print('ready:', sys.version.split()[0], platform.machine())"]
   python = folder / "bin/python3"
-  environment = {**os.environ, "DEV": os.environ.get("DEV", "CPU")}
+  environment = {"DEV": "CPU", "CC": "none", **os.environ}
   if command == "test":
     borrowed(folder)
     environment["PYTHONPATH"] = str(ROOT)

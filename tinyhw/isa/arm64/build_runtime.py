@@ -24,7 +24,7 @@ def build() -> str:
   """The file's content."""
   lines = [HEADER]
   for name in runtime.NAMES:
-    rows = "\n".join(f'    "{row}"' for row in textwrap.wrap(runtime.assembled(name).hex(), 128))
+    rows = "\n".join(f'    "{row}"' for row in textwrap.wrap(runtime.assembled(name).hex(), 112))
     lines.append(f'  "{name}": ({zlib.crc32(runtime.text(name).encode())}, (\n{rows})),\n')
   return "".join(lines) + "}\n"
 

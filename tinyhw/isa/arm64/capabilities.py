@@ -1,6 +1,5 @@
 """Operations of AArch64 by level: `Capabilities` for codegen. They are those that the rules of select/rules.py have,
-and
-what selection has besides: comparisons, choices, conversions."""
+and what selection has besides: comparisons, choices, conversions."""
 from __future__ import annotations
 
 from tinyhw.dtype import DType, dtypes

@@ -1,6 +1,5 @@
 """Work of AArch64 instructions for the listing of DEBUG=7: bytes of memory, floating-point operations, and the peak of
-the
-processor."""
+the processor."""
 from __future__ import annotations
 import functools
 from collections.abc import Sequence

@@ -1,29 +1,24 @@
-"""Machine code for the CPU driver itself on AArch64, as text for this repository's assembler: the worker loop, and
-what the
-processor says of itself.
+"""Machine code for the CPU driver itself on AArch64, as text for this repository's assembler: the worker loop, and what
+the processor says of itself.
 
 `code(name)` returns "ring" (any processor), "ring_lse" (with the atomic instructions of LSE), "submit", "identify" or
 "clean" as Code. Its bytes are stored in autogen/arm64_runtime.py, which build_runtime.py writes. The algorithm is that
-of
-isa/x86/runtime.py, which explains it. Names, labels and their order are the same.
+of isa/x86/runtime.py, which explains it. Names, labels and their order are the same.
 
 AArch64 lets loads and stores pass each other. So each access of a shared field has an order, and the tests compare the
 text with this table:
 
     PUBLISHED                                  written by stlr, after packets, TARGET and COMPLETED = 0; read by ldar
-    STATE                                      claimed by casal; read by ldar. The claim's release part keeps the '
-                                                                                       'reads of
-                                               the packet before it: who sees the claim may overwrite the packet
+    STATE                                      claimed by casal; read by ldar. The claim's release part keeps the reads
+                                               of the packet before it: who sees the claim may overwrite the packet
     COMPLETED                                  added to by ldaddal, after a read of TARGET; read by ldar
     BELL, SLEEPERS, CALLER_SLEEPS              ldaddal or swpal, then ldar of what the other thread writes
 
 Without LSE each of these is a loop of ldaxr and stlxr, followed by dmb ish, since a later load may pass a stlxr.
-Registers
-take the old values: an atomic operation whose result goes to xzr has no acquire.
+Registers take the old values: an atomic operation whose result goes to xzr has no acquire.
 
-An isb stands before each call of a kernel. Kernels may have been placed since this thread's last one, and a processor '
-                                                                                         'may
-have fetched old instructions. Source: Arm Architecture Reference Manual, DDI 0487, sections B2.3 and B2.2.5.
+An isb stands before each call of a kernel. Kernels may have been placed since this thread's last one, and a processor
+may have fetched old instructions. Source: Arm Architecture Reference Manual, DDI 0487, sections B2.3 and B2.2.5.
 """
 from __future__ import annotations
 import importlib

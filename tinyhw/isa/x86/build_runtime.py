@@ -28,7 +28,7 @@ def build() -> str:
   for platform in abi.SYSTEMS:
     for name in NAMES:
       text = runtime.text(name, platform)
-      rows = textwrap.wrap(assemble_function(text).hex(), 128)
+      rows = textwrap.wrap(assemble_function(text).hex(), 112)
       joined = "\n".join(f'    "{row}"' for row in rows)
       lines.append(f'  ("{name}", "{platform}"): ({zlib.crc32(text.encode())}, (\n{joined})),\n')
   return "".join(lines) + "}\n"

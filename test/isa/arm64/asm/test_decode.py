@@ -12,7 +12,7 @@ from tinyhw.isa.arm64.asm.encode import encode
 from tinyhw.isa.arm64.asm.syntax import disassemble, show
 from tinyhw.isa.arm64.table.table import TABLE
 from arm64.golden import encodings
-from arm64.random import random_instruction
+from arm64.instructions import random_instruction
 
 @pytest.mark.slow
 def test_the_reference_bytes_print_as_their_text() -> None:

@@ -16,7 +16,7 @@ from tinyhw.isa.arm64.table import regs
 from tinyhw.isa.arm64.table.table import TABLE
 from tinyhw.machine.ir.inst import Block, Function, MInst, Reg
 from arm64.golden import encodings, refusals
-from arm64.random import random_instruction
+from arm64.instructions import random_instruction
 
 LLVM = next((name for name in ("llvm-mc-19", "llvm-mc-18", "llvm-mc-17", "llvm-mc") if shutil.which(name)), "")
 GNU = "aarch64-linux-gnu-as"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from tinyhw.errors import DecodeError, ParseError
 from tinyhw.isa.arm64.asm.encode import encode
@@ -11,15 +11,23 @@ from tinyhw.isa.arm64.asm.syntax import assemble, assemble_function, disassemble
 from tinyhw.isa.arm64.table import regs
 from tinyhw.isa.arm64.table.table import TABLE
 from tinyhw.machine.ir.inst import Block, MInst, Reg
-from arm64.random import random_instruction
+from arm64.instructions import random_instruction
 
 @pytest.mark.slow
 @given(st.sampled_from(sorted(TABLE.lines)), st.integers(0, 1 << 32))
+@example("ldr", 0)  # ldr x0, [x1, #8]: of the row with a signed offset and of the one with an unsigned offset
 @settings(derandomize=True, deadline=None, max_examples=300)
 def test_parse_inverts_show(mnemonic: str, seed: int) -> None:
-  for row in TABLE.rows(mnemonic):
+  """The bytes are the same. A row that the decoder never takes (unseen) may give way to an earlier row of the same
+  text."""
+  rows = TABLE.rows(mnemonic)
+  for row in rows:
     inst = random_instruction(row, random.Random(seed))
-    assert encode(parse(show(inst))) == encode(inst), show(inst)
+    text = show(inst)
+    parsed = parse(text)
+    assert show(parsed) == text
+    if "unseen" not in row.isa.words or parsed.row is row: assert encode(parsed) == encode(inst), text
+    else: assert rows.index(parsed.row) < rows.index(row), text
 
 @pytest.mark.parametrize("text,same", [
   ("ADD X0,X1,#0x10", "add x0, x1, #16"), ("add x0, x1, 16", "add x0, x1, #16"), ("add x0, x1, #-16",

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from tinyhw.isa.arm64.table import regs
-from tinyhw.isa.arm64.table.table import TABLE, RowLine, Table, Variant, operands_of, rows_of, word_of
+from tinyhw.isa.arm64.table.table import TABLE, RowLine, Table, Variant, operands_of, rows_of, spelled_out, word_of
 from tinyhw.machine.ir.inst import Access, Effect
 
 @pytest.mark.parametrize("word,name,made", [
@@ -17,6 +17,14 @@ from tinyhw.machine.ir.inst import Access, Effect
   ("0Q001110000JJJJJ000001nnnnnddddd", "2s", "00001110000jj100000001nnnnnddddd")])
 def test_words(word: str, name: str, made: str) -> None:
   assert word_of(word, Variant(name)) == made
+
+@pytest.mark.parametrize("line,made", [
+  ("add  0011  Xd=, Xn  w x", ["add  0011  Xd=, Xn  w x"]),
+  ("mov  0011  Vd.E+[<j>], Wn", ["mov  0011  Vd.E+[<j>], Wn"]),
+  ("[su]max  0M1  Vd.T=", ["smax  001  Vd.T=", "umax  011  Vd.T="]),
+  ("cnt[bhwd]  M1M  Xd=", ["cntb  010  Xd=", "cnth  011  Xd=", "cntw  110  Xd=", "cntd  111  Xd="]),
+  ("[su]abdl[bt]  MN", ["sabdlb  00", "sabdlt  01", "uabdlb  10", "uabdlt  11"])])
+def test_choices_of_a_mnemonic(line: str, made: list[str]) -> None: assert list(spelled_out(line)) == made
 
 @pytest.mark.parametrize("text,name,made", [
   ("Rd=, Rn|sp, #<mask%:krs>", "w", "Wd=, Wn|sp, #<mask32:krs>"), ("Vd.U=, Vn.T, Vm.T", "8b", "Vd.8h=, Vn.8b, Vm.8b"),

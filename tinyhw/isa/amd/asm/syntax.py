@@ -13,7 +13,7 @@ import re
 import struct
 from typing import Any
 
-from tinyhw.errors import DecodeError, EncodeError, ParseError
+from tinyhw.errors import EncodeError, ParseError
 from tinyhw.isa.amd.asm.check import describe
 from tinyhw.isa.amd.asm.decode import decode
 from tinyhw.isa.amd.asm.encode import chosen, encode
@@ -24,6 +24,7 @@ from tinyhw.isa.amd.table.constants import FIRST_FLOAT, FLOAT_NAMES, float_bits
 from tinyhw.isa.amd.table.form import Form, Generation, Spec
 from tinyhw.isa.amd.table.make import is_half
 from tinyhw.isa.amd.table.table import SUFFIXES, Table, table
+from tinyhw.machine.ir.assembly import whole_text
 from tinyhw.machine.ir.inst import Inst, MInst, Reg
 from tinyhw.machine.notation.text import ascii_only, parse_integer, split_operands
 from tinyhw.threads import once
@@ -34,10 +35,7 @@ def assemble(text: str, arch: str) -> bytes:
 
 def disassemble(code: bytes, arch: str) -> str:
   """The text of the one instruction that makes up all of the bytes."""
-  inst, size = decode(code, 0, arch)
-  if size < len(code):
-    raise DecodeError(f"{show(inst)} ends after {size} bytes; these are left: {code[size:].hex(' ')}")
-  return show(inst)
+  return whole_text(code, lambda code: decode(code, 0, arch), show)
 
 # ---- printing
 

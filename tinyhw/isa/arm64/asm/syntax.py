@@ -7,14 +7,15 @@ function it may be a label, `.name`.
 from __future__ import annotations
 from typing import Any
 
-from tinyhw.errors import DecodeError, EncodeError, ParseError
+from tinyhw.errors import EncodeError, ParseError
 from tinyhw.isa.arm64.asm.check import unpredictable
 from tinyhw.isa.arm64.asm.decode import decode
 from tinyhw.isa.arm64.asm.encode import BYTES, encode, encode_function
 from tinyhw.isa.arm64.table.form import Form
 from tinyhw.isa.arm64.table.reader import TextReader, Unfit, tokens
 from tinyhw.isa.arm64.table.table import TABLE
-from tinyhw.machine.ir.inst import Block, Function, Inst, MInst
+from tinyhw.machine.ir.assembly import function_of, whole_text
+from tinyhw.machine.ir.inst import Function, Inst, MInst
 from tinyhw.machine.notation.text import ascii_only, one_of, statements
 
 # other spellings of mnemonics; an immediate of the opposite sign belongs to the other operation
@@ -28,10 +29,7 @@ def assemble(text: str, arch: str = "arm64") -> bytes:
 
 def disassemble(code: bytes, arch: str = "arm64") -> str:
   """The text of the one instruction that makes up all of the bytes."""
-  inst, size = decode(code)
-  if size < len(code):
-    raise DecodeError(f"{show(inst)} ends after {size} bytes; these are left: {code[size:].hex(' ')}")
-  return show(inst)
+  return whole_text(code, decode, show)
 
 def assemble_function(text: str) -> bytes:
   """The bytes of lines that are instructions, labels (`.name:`), or empty."""
@@ -40,24 +38,8 @@ def assemble_function(text: str) -> bytes:
 def parse_function(text: str, name: str = "text") -> Function:
   """Parse lines of assembly text to a function over physical registers. A label starts a block. Errors have the number
   of the line."""
-  function = Function(name)
-  blocks: dict[str, Block] = {}
-  block = function.new_block()
   # "#" begins an immediate here, not a comment
-  for number, line in statements(line.replace("#", "") for line in text.splitlines()):
-    if line.endswith(":"):
-      if line[:-1] in blocks: raise ParseError(f"line {number}: {line[:-1]} stands twice")
-      block = blocks[line[:-1]] = function.new_block(name=line[1:-1])
-    else:
-      try: block.insts.append(parse(line))
-      except ParseError as e: raise ParseError(f"line {number}: {e.message}") from None
-  for block in function.blocks:
-    for inst in block.insts:
-      at = inst.row.isa.block
-      if at < 0 or not isinstance(inst.operands[at], str): continue
-      if inst.operands[at] not in blocks: raise ParseError(f"no line is the label {inst.operands[at]}:")
-      inst.operands[at] = blocks[inst.operands[at]]
-  return function
+  return function_of(statements(line.replace("#", "") for line in text.splitlines()), parse, name)
 
 def show(inst: MInst) -> str:
   """The text of an instruction. Virtual registers and blocks have the same text as elsewhere."""
@@ -107,7 +89,7 @@ def merged(first: Unfit, second: Unfit) -> Unfit:
   if not wanted or not other: return first
   one, _, got = wanted.rpartition(", got ")
   two = other.rpartition(", got ")[0]
-  if not one or two in one.split(" or ") or two == one or len(one) > 120: return first
+  if not one or f" or {two} or " in f" or {one} or " or len(one) > 120: return first
   return Unfit(f"{head} wants {one} or {two}, got {got}", first.at, first.close)
 
 def opposite(mnemonic: str, rest: str) -> MInst | None:

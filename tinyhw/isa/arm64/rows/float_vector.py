@@ -6,19 +6,15 @@ from __future__ import annotations
 
 TEXT = """
 @ dot bf16
-bfdot    00101110010mmmmm111111nnnnnddddd  Vd.2s+, Vn.4h, Vm.4h
-bfdot    01101110010mmmmm111111nnnnnddddd  Vd.4s+, Vn.8h, Vm.8h
-bfdot    0000111101lmmmmm1111h0nnnnnddddd  Vd.2s+, Vn.4h, Vm.2h[<hl>]
-bfdot    0100111101lmmmmm1111h0nnnnnddddd  Vd.4s+, Vn.8h, Vm.2h[<hl>]
-bfmlalb  00101110110mmmmm111111nnnnnddddd  Vd.4s+, Vn.8h, Vm.8h
-bfmlalb  0000111111llmmmm1111h0nnnnnddddd  Vd.4s+, Vn.8h, Vm.h[<hl>]
-bfmlalt  01101110110mmmmm111111nnnnnddddd  Vd.4s+, Vn.8h, Vm.8h
-bfmlalt  0100111111llmmmm1111h0nnnnnddddd  Vd.4s+, Vn.8h, Vm.h[<hl>]
+bfdot       00101110010mmmmm111111nnnnnddddd  Vd.2s+, Vn.4h, Vm.4h
+bfdot       01101110010mmmmm111111nnnnnddddd  Vd.4s+, Vn.8h, Vm.8h
+bfdot       0000111101lmmmmm1111h0nnnnnddddd  Vd.2s+, Vn.4h, Vm.2h[<hl>]
+bfdot       0100111101lmmmmm1111h0nnnnnddddd  Vd.4s+, Vn.8h, Vm.2h[<hl>]
+bfmlal[bt]  0M101110110mmmmm111111nnnnnddddd  Vd.4s+, Vn.8h, Vm.8h
+bfmlal[bt]  0M00111111llmmmm1111h0nnnnnddddd  Vd.4s+, Vn.8h, Vm.h[<hl>]
 @ dot dotprod
-sdot  0Q001110100mmmmm100101nnnnnddddd  Vd.C+, Vn.T, Vm.T         8b 16b
-sdot  0Q00111110lmmmmm1110h0nnnnnddddd  Vd.C+, Vn.T, Vm.4b[<hl>]  8b 16b
-udot  0Q101110100mmmmm100101nnnnnddddd  Vd.C+, Vn.T, Vm.T         8b 16b
-udot  0Q10111110lmmmmm1110h0nnnnnddddd  Vd.C+, Vn.T, Vm.4b[<hl>]  8b 16b
+[su]dot  0QM01110100mmmmm100101nnnnnddddd  Vd.C+, Vn.T, Vm.T         8b 16b
+[su]dot  0QM0111110lmmmmm1110h0nnnnnddddd  Vd.C+, Vn.T, Vm.4b[<hl>]  8b 16b
 @ dot i8mm
 sudot  0Q00111100lmmmmm1111h0nnnnnddddd  Vd.C+, Vn.T, Vm.4b[<hl>]  8b 16b
 usdot  0Q001110100mmmmm100111nnnnnddddd  Vd.C+, Vn.T, Vm.T         8b 16b
@@ -58,52 +54,36 @@ fcmgt  0Q101110110mmmmm001001nnnnnddddd  Vd.T=, Vn.T, Vm.T  4h 8h
 fcmle  0Q10111011111000110110nnnnnddddd  Vd.T=, Vn.T, #0.0  4h 8h
 fcmlt  0Q00111011111000111010nnnnnddddd  Vd.T=, Vn.T, #0.0  4h 8h
 @ fp_convert base
-fcvtas   0Q0011100S100001110010nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
-fcvtau   0Q1011100S100001110010nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
-fcvtl    0000111000100001011110nnnnnddddd  Vd.4s=, Vn.4h
-fcvtl    0000111001100001011110nnnnnddddd  Vd.2d=, Vn.2s
-fcvtl2   0100111000100001011110nnnnnddddd  Vd.4s=, Vn.8h
-fcvtl2   0100111001100001011110nnnnnddddd  Vd.2d=, Vn.4s
-fcvtms   0Q0011100S100001101110nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
-fcvtmu   0Q1011100S100001101110nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
-fcvtn    0000111000100001011010nnnnnddddd  Vd.4h=, Vn.4s
-fcvtn    0000111001100001011010nnnnnddddd  Vd.2s=, Vn.2d
-fcvtn2   0100111000100001011010nnnnnddddd  Vd.8h+, Vn.4s
-fcvtn2   0100111001100001011010nnnnnddddd  Vd.4s+, Vn.2d
-fcvtns   0Q0011100S100001101010nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
-fcvtnu   0Q1011100S100001101010nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
-fcvtps   0Q0011101S100001101010nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
-fcvtpu   0Q1011101S100001101010nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
-fcvtxn   0010111001100001011010nnnnnddddd  Vd.2s=, Vn.2d
-fcvtxn2  0110111001100001011010nnnnnddddd  Vd.4s+, Vn.2d
-fcvtzs   0Q0011101S100001101110nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
-fcvtzs   0Q0011110IIIIIII111111nnnnnddddd  Vd.T=, Vn.T, #<%-i>  2s 4s 2d
-fcvtzu   0Q1011101S100001101110nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
-fcvtzu   0Q1011110IIIIIII111111nnnnnddddd  Vd.T=, Vn.T, #<%-i>  2s 4s 2d
-scvtf    0Q0011100S100001110110nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
-scvtf    0Q0011110IIIIIII111001nnnnnddddd  Vd.T=, Vn.T, #<%-i>  2s 4s 2d
-ucvtf    0Q1011100S100001110110nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
-ucvtf    0Q1011110IIIIIII111001nnnnnddddd  Vd.T=, Vn.T, #<%-i>  2s 4s 2d
+fcvta[su]  0QM011100S100001110010nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
+fcvtl      0000111000100001011110nnnnnddddd  Vd.4s=, Vn.4h
+fcvtl      0000111001100001011110nnnnnddddd  Vd.2d=, Vn.2s
+fcvtl2     0100111000100001011110nnnnnddddd  Vd.4s=, Vn.8h
+fcvtl2     0100111001100001011110nnnnnddddd  Vd.2d=, Vn.4s
+fcvtm[su]  0QM011100S100001101110nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
+fcvtn      0000111000100001011010nnnnnddddd  Vd.4h=, Vn.4s
+fcvtn      0000111001100001011010nnnnnddddd  Vd.2s=, Vn.2d
+fcvtn2     0100111000100001011010nnnnnddddd  Vd.8h+, Vn.4s
+fcvtn2     0100111001100001011010nnnnnddddd  Vd.4s+, Vn.2d
+fcvtn[su]  0QM011100S100001101010nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
+fcvtp[su]  0QM011101S100001101010nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
+fcvtxn     0010111001100001011010nnnnnddddd  Vd.2s=, Vn.2d
+fcvtxn2    0110111001100001011010nnnnnddddd  Vd.4s+, Vn.2d
+fcvtz[su]  0QM011101S100001101110nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
+fcvtz[su]  0QM011110IIIIIII111111nnnnnddddd  Vd.T=, Vn.T, #<%-i>  2s 4s 2d
+[su]cvtf   0QM011100S100001110110nnnnnddddd  Vd.T=, Vn.T          2s 4s 2d
+[su]cvtf   0QM011110IIIIIII111001nnnnnddddd  Vd.T=, Vn.T, #<%-i>  2s 4s 2d
 @ fp_convert bf16
 bfcvtn   0000111010100001011010nnnnnddddd  Vd.4h=, Vn.4s
 bfcvtn2  0100111010100001011010nnnnnddddd  Vd.8h+, Vn.4s
 @ fp_convert fullfp16
-fcvtas  0Q00111001111001110010nnnnnddddd  Vd.T=, Vn.T          4h 8h
-fcvtau  0Q10111001111001110010nnnnnddddd  Vd.T=, Vn.T          4h 8h
-fcvtms  0Q00111001111001101110nnnnnddddd  Vd.T=, Vn.T          4h 8h
-fcvtmu  0Q10111001111001101110nnnnnddddd  Vd.T=, Vn.T          4h 8h
-fcvtns  0Q00111001111001101010nnnnnddddd  Vd.T=, Vn.T          4h 8h
-fcvtnu  0Q10111001111001101010nnnnnddddd  Vd.T=, Vn.T          4h 8h
-fcvtps  0Q00111011111001101010nnnnnddddd  Vd.T=, Vn.T          4h 8h
-fcvtpu  0Q10111011111001101010nnnnnddddd  Vd.T=, Vn.T          4h 8h
-fcvtzs  0Q00111011111001101110nnnnnddddd  Vd.T=, Vn.T          4h 8h
-fcvtzs  0Q0011110001iiii111111nnnnnddddd  Vd.T=, Vn.T, #<%-i>  4h 8h
-fcvtzu  0Q10111011111001101110nnnnnddddd  Vd.T=, Vn.T          4h 8h
-fcvtzu  0Q1011110001iiii111111nnnnnddddd  Vd.T=, Vn.T, #<%-i>  4h 8h
-scvtf   0Q00111001111001110110nnnnnddddd  Vd.T=, Vn.T          4h 8h
-scvtf   0Q0011110001iiii111001nnnnnddddd  Vd.T=, Vn.T, #<%-i>  4h 8h
-ucvtf   0Q10111001111001110110nnnnnddddd  Vd.T=, Vn.T          4h 8h
-ucvtf   0Q1011110001iiii111001nnnnnddddd  Vd.T=, Vn.T, #<%-i>  4h 8h
+fcvta[su]  0QM0111001111001110010nnnnnddddd  Vd.T=, Vn.T          4h 8h
+fcvtm[su]  0QM0111001111001101110nnnnnddddd  Vd.T=, Vn.T          4h 8h
+fcvtn[su]  0QM0111001111001101010nnnnnddddd  Vd.T=, Vn.T          4h 8h
+fcvtp[su]  0QM0111011111001101010nnnnnddddd  Vd.T=, Vn.T          4h 8h
+fcvtz[su]  0QM0111011111001101110nnnnnddddd  Vd.T=, Vn.T          4h 8h
+fcvtz[su]  0QM011110001iiii111111nnnnnddddd  Vd.T=, Vn.T, #<%-i>  4h 8h
+[su]cvtf   0QM0111001111001110110nnnnnddddd  Vd.T=, Vn.T          4h 8h
+[su]cvtf   0QM011110001iiii111001nnnnnddddd  Vd.T=, Vn.T, #<%-i>  4h 8h
 @ fp_div base
 fdiv  0Q1011100S1mmmmm111111nnnnnddddd  Vd.T=, Vn.T, Vm.T  2s 4s 2d
 @ fp_div fullfp16
@@ -117,39 +97,26 @@ ursqrte  0Q10111010100001110010nnnnnddddd  Vd.T=, Vn.T  2s 4s
 frecpe   0Q00111011111001110110nnnnnddddd  Vd.T=, Vn.T  4h 8h
 frsqrte  0Q10111011111001110110nnnnnddddd  Vd.T=, Vn.T  4h 8h
 @ fp_fma base
-fmla     0Q0011100S1mmmmm110011nnnnnddddd  Vd.T+, Vn.T, Vm.T         2s 4s 2d
-fmla     0Q00111110lmmmmm0001h0nnnnnddddd  Vd.T+, Vn.T, Vm.E[<hl>]   2s 4s
-fmla     01001111110mmmmm0001i0nnnnnddddd  Vd.2d+, Vn.2d, Vm.d[<i>]
-fmls     0Q0011101S1mmmmm110011nnnnnddddd  Vd.T+, Vn.T, Vm.T         2s 4s 2d
-fmls     0Q00111110lmmmmm0101h0nnnnnddddd  Vd.T+, Vn.T, Vm.E[<hl>]   2s 4s
-fmls     01001111110mmmmm0101i0nnnnnddddd  Vd.2d+, Vn.2d, Vm.d[<i>]
+fml[as]  0Q001110MS1mmmmm110011nnnnnddddd  Vd.T+, Vn.T, Vm.T         2s 4s 2d
+fml[as]  0Q00111110lmmmmm0M01h0nnnnnddddd  Vd.T+, Vn.T, Vm.E[<hl>]   2s 4s
+fml[as]  01001111110mmmmm0M01i0nnnnnddddd  Vd.2d+, Vn.2d, Vm.d[<i>]
 frecps   0Q0011100S1mmmmm111111nnnnnddddd  Vd.T=, Vn.T, Vm.T         2s 4s 2d
 frsqrts  0Q0011101S1mmmmm111111nnnnnddddd  Vd.T=, Vn.T, Vm.T         2s 4s 2d
 @ fp_fma complxnum
 fcmla  0Q1011101S0mmmmm110ii1nnnnnddddd  Vd.T+, Vn.T, Vm.T, #<i*90>         2s 4s 2d
 fcmla  01101111100mmmmm0ii1j0nnnnnddddd  Vd.4s+, Vn.4s, Vm.s[<j>], #<i*90>
 @ fp_fma fp16fml
-fmlal   00001110001mmmmm111011nnnnnddddd  Vd.2s+, Vn.2h, Vm.2h
-fmlal   01001110001mmmmm111011nnnnnddddd  Vd.4s+, Vn.4h, Vm.4h
-fmlal   0000111110llmmmm0000h0nnnnnddddd  Vd.2s+, Vn.2h, Vm.h[<hl>]
-fmlal   0100111110llmmmm0000h0nnnnnddddd  Vd.4s+, Vn.4h, Vm.h[<hl>]
-fmlal2  00101110001mmmmm110011nnnnnddddd  Vd.2s+, Vn.2h, Vm.2h
-fmlal2  01101110001mmmmm110011nnnnnddddd  Vd.4s+, Vn.4h, Vm.4h
-fmlal2  0010111110llmmmm1000h0nnnnnddddd  Vd.2s+, Vn.2h, Vm.h[<hl>]
-fmlal2  0110111110llmmmm1000h0nnnnnddddd  Vd.4s+, Vn.4h, Vm.h[<hl>]
-fmlsl   00001110101mmmmm111011nnnnnddddd  Vd.2s+, Vn.2h, Vm.2h
-fmlsl   01001110101mmmmm111011nnnnnddddd  Vd.4s+, Vn.4h, Vm.4h
-fmlsl   0000111110llmmmm0100h0nnnnnddddd  Vd.2s+, Vn.2h, Vm.h[<hl>]
-fmlsl   0100111110llmmmm0100h0nnnnnddddd  Vd.4s+, Vn.4h, Vm.h[<hl>]
-fmlsl2  00101110101mmmmm110011nnnnnddddd  Vd.2s+, Vn.2h, Vm.2h
-fmlsl2  01101110101mmmmm110011nnnnnddddd  Vd.4s+, Vn.4h, Vm.4h
-fmlsl2  0010111110llmmmm1100h0nnnnnddddd  Vd.2s+, Vn.2h, Vm.h[<hl>]
-fmlsl2  0110111110llmmmm1100h0nnnnnddddd  Vd.4s+, Vn.4h, Vm.h[<hl>]
+fml[as]l   00001110M01mmmmm111011nnnnnddddd  Vd.2s+, Vn.2h, Vm.2h
+fml[as]l   01001110M01mmmmm111011nnnnnddddd  Vd.4s+, Vn.4h, Vm.4h
+fml[as]l   0000111110llmmmm0M00h0nnnnnddddd  Vd.2s+, Vn.2h, Vm.h[<hl>]
+fml[as]l   0100111110llmmmm0M00h0nnnnnddddd  Vd.4s+, Vn.4h, Vm.h[<hl>]
+fml[as]l2  00101110M01mmmmm110011nnnnnddddd  Vd.2s+, Vn.2h, Vm.2h
+fml[as]l2  01101110M01mmmmm110011nnnnnddddd  Vd.4s+, Vn.4h, Vm.4h
+fml[as]l2  0010111110llmmmm1M00h0nnnnnddddd  Vd.2s+, Vn.2h, Vm.h[<hl>]
+fml[as]l2  0110111110llmmmm1M00h0nnnnnddddd  Vd.4s+, Vn.4h, Vm.h[<hl>]
 @ fp_fma fullfp16
-fmla     0Q001110010mmmmm000011nnnnnddddd  Vd.T+, Vn.T, Vm.T        4h 8h
-fmla     0Q00111100llmmmm0001h0nnnnnddddd  Vd.T+, Vn.T, Vm.E[<hl>]  4h 8h
-fmls     0Q001110110mmmmm000011nnnnnddddd  Vd.T+, Vn.T, Vm.T        4h 8h
-fmls     0Q00111100llmmmm0101h0nnnnnddddd  Vd.T+, Vn.T, Vm.E[<hl>]  4h 8h
+fml[as]  0Q001110M10mmmmm000011nnnnnddddd  Vd.T+, Vn.T, Vm.T        4h 8h
+fml[as]  0Q00111100llmmmm0M01h0nnnnnddddd  Vd.T+, Vn.T, Vm.E[<hl>]  4h 8h
 frecps   0Q001110010mmmmm001111nnnnnddddd  Vd.T=, Vn.T, Vm.T        4h 8h
 frsqrts  0Q001110110mmmmm001111nnnnnddddd  Vd.T=, Vn.T, Vm.T        4h 8h
 @ fp_fma fullfp16+complxnum
@@ -247,7 +214,6 @@ fsqrt  0Q10111011111001111110nnnnnddddd  Vd.T=, Vn.T  4h 8h
 @ mmla bf16
 bfmmla  01101110010mmmmm111011nnnnnddddd  Vd.4s+, Vn.8h, Vm.8h
 @ mmla i8mm
-smmla   01001110100mmmmm101001nnnnnddddd  Vd.4s+, Vn.16b, Vm.16b
-ummla   01101110100mmmmm101001nnnnnddddd  Vd.4s+, Vn.16b, Vm.16b
-usmmla  01001110100mmmmm101011nnnnnddddd  Vd.4s+, Vn.16b, Vm.16b
+[su]mmla  01M01110100mmmmm101001nnnnnddddd  Vd.4s+, Vn.16b, Vm.16b
+usmmla    01001110100mmmmm101011nnnnnddddd  Vd.4s+, Vn.16b, Vm.16b
 """

@@ -6,12 +6,9 @@ from __future__ import annotations
 
 TEXT = """
 @ dot sve
-sdot  010001001S0mmmmm000000nnnnnddddd  Zd.T+, Zn.O, Zm.O       s d
-sdot  01000100101iimmm000000nnnnnddddd  Zd.s+, Zn.b, Zm.b[<i>]
-sdot  01000100111immmm000000nnnnnddddd  Zd.d+, Zn.h, Zm.h[<i>]
-udot  010001001S0mmmmm000001nnnnnddddd  Zd.T+, Zn.O, Zm.O       s d
-udot  01000100101iimmm000001nnnnnddddd  Zd.s+, Zn.b, Zm.b[<i>]
-udot  01000100111immmm000001nnnnnddddd  Zd.d+, Zn.h, Zm.h[<i>]
+[su]dot  010001001S0mmmmm00000Mnnnnnddddd  Zd.T+, Zn.O, Zm.O       s d
+[su]dot  01000100101iimmm00000Mnnnnnddddd  Zd.s+, Zn.b, Zm.b[<i>]
+[su]dot  01000100111immmm00000Mnnnnnddddd  Zd.d+, Zn.h, Zm.h[<i>]
 @ fp_add sve
 fabd   01100101ZZ001000100gggnnnnnddddd  Zd.T+, Pg/m, Zd.T, Zn.T               h s d
 fadd   01100101ZZ0mmmmm000000nnnnnddddd  Zd.T=, Zn.T, Zm.T                     h s d
@@ -38,40 +35,26 @@ fcmne  01100101ZZ010011001gggnnnnn0dddd  Pd.T=, Pg/z, Zn.T, #0.0  h s d
 fcmne  01100101ZZ0mmmmm011gggnnnnn1dddd  Pd.T=, Pg/z, Zn.T, Zm.T  h s d
 fcmuo  01100101ZZ0mmmmm110gggnnnnn0dddd  Pd.T=, Pg/z, Zn.T, Zm.T  h s d
 @ fp_convert sve
-fcvt    0110010110001000101gggnnnnnddddd  Zd.h+, Pg/m, Zn.s
-fcvt    0110010110001001101gggnnnnnddddd  Zd.s+, Pg/m, Zn.h
-fcvt    0110010111001000101gggnnnnnddddd  Zd.h+, Pg/m, Zn.d
-fcvt    0110010111001001101gggnnnnnddddd  Zd.d+, Pg/m, Zn.h
-fcvt    0110010111001010101gggnnnnnddddd  Zd.s+, Pg/m, Zn.d
-fcvt    0110010111001011101gggnnnnnddddd  Zd.d+, Pg/m, Zn.s
-fcvtzs  0110010101011010101gggnnnnnddddd  Zd.h+, Pg/m, Zn.h
-fcvtzs  0110010101011100101gggnnnnnddddd  Zd.s+, Pg/m, Zn.h
-fcvtzs  0110010101011110101gggnnnnnddddd  Zd.d+, Pg/m, Zn.h
-fcvtzs  0110010110011100101gggnnnnnddddd  Zd.s+, Pg/m, Zn.s
-fcvtzs  0110010111011000101gggnnnnnddddd  Zd.s+, Pg/m, Zn.d
-fcvtzs  0110010111011100101gggnnnnnddddd  Zd.d+, Pg/m, Zn.s
-fcvtzs  0110010111011110101gggnnnnnddddd  Zd.d+, Pg/m, Zn.d
-fcvtzu  0110010101011011101gggnnnnnddddd  Zd.h+, Pg/m, Zn.h
-fcvtzu  0110010101011101101gggnnnnnddddd  Zd.s+, Pg/m, Zn.h
-fcvtzu  0110010101011111101gggnnnnnddddd  Zd.d+, Pg/m, Zn.h
-fcvtzu  0110010110011101101gggnnnnnddddd  Zd.s+, Pg/m, Zn.s
-fcvtzu  0110010111011001101gggnnnnnddddd  Zd.s+, Pg/m, Zn.d
-fcvtzu  0110010111011101101gggnnnnnddddd  Zd.d+, Pg/m, Zn.s
-fcvtzu  0110010111011111101gggnnnnnddddd  Zd.d+, Pg/m, Zn.d
-scvtf   0110010101010010101gggnnnnnddddd  Zd.h+, Pg/m, Zn.h
-scvtf   0110010101010100101gggnnnnnddddd  Zd.h+, Pg/m, Zn.s
-scvtf   0110010101010110101gggnnnnnddddd  Zd.h+, Pg/m, Zn.d
-scvtf   0110010110010100101gggnnnnnddddd  Zd.s+, Pg/m, Zn.s
-scvtf   0110010111010000101gggnnnnnddddd  Zd.d+, Pg/m, Zn.s
-scvtf   0110010111010100101gggnnnnnddddd  Zd.s+, Pg/m, Zn.d
-scvtf   0110010111010110101gggnnnnnddddd  Zd.d+, Pg/m, Zn.d
-ucvtf   0110010101010011101gggnnnnnddddd  Zd.h+, Pg/m, Zn.h
-ucvtf   0110010101010101101gggnnnnnddddd  Zd.h+, Pg/m, Zn.s
-ucvtf   0110010101010111101gggnnnnnddddd  Zd.h+, Pg/m, Zn.d
-ucvtf   0110010110010101101gggnnnnnddddd  Zd.s+, Pg/m, Zn.s
-ucvtf   0110010111010001101gggnnnnnddddd  Zd.d+, Pg/m, Zn.s
-ucvtf   0110010111010101101gggnnnnnddddd  Zd.s+, Pg/m, Zn.d
-ucvtf   0110010111010111101gggnnnnnddddd  Zd.d+, Pg/m, Zn.d
+fcvt       0110010110001000101gggnnnnnddddd  Zd.h+, Pg/m, Zn.s
+fcvt       0110010110001001101gggnnnnnddddd  Zd.s+, Pg/m, Zn.h
+fcvt       0110010111001000101gggnnnnnddddd  Zd.h+, Pg/m, Zn.d
+fcvt       0110010111001001101gggnnnnnddddd  Zd.d+, Pg/m, Zn.h
+fcvt       0110010111001010101gggnnnnnddddd  Zd.s+, Pg/m, Zn.d
+fcvt       0110010111001011101gggnnnnnddddd  Zd.d+, Pg/m, Zn.s
+fcvtz[su]  011001010101101M101gggnnnnnddddd  Zd.h+, Pg/m, Zn.h
+fcvtz[su]  011001010101110M101gggnnnnnddddd  Zd.s+, Pg/m, Zn.h
+fcvtz[su]  011001010101111M101gggnnnnnddddd  Zd.d+, Pg/m, Zn.h
+fcvtz[su]  011001011001110M101gggnnnnnddddd  Zd.s+, Pg/m, Zn.s
+fcvtz[su]  011001011101100M101gggnnnnnddddd  Zd.s+, Pg/m, Zn.d
+fcvtz[su]  011001011101110M101gggnnnnnddddd  Zd.d+, Pg/m, Zn.s
+fcvtz[su]  011001011101111M101gggnnnnnddddd  Zd.d+, Pg/m, Zn.d
+[su]cvtf   011001010101001M101gggnnnnnddddd  Zd.h+, Pg/m, Zn.h
+[su]cvtf   011001010101010M101gggnnnnnddddd  Zd.h+, Pg/m, Zn.s
+[su]cvtf   011001010101011M101gggnnnnnddddd  Zd.h+, Pg/m, Zn.d
+[su]cvtf   011001011001010M101gggnnnnnddddd  Zd.s+, Pg/m, Zn.s
+[su]cvtf   011001011101000M101gggnnnnnddddd  Zd.d+, Pg/m, Zn.s
+[su]cvtf   011001011101010M101gggnnnnnddddd  Zd.s+, Pg/m, Zn.d
+[su]cvtf   011001011101011M101gggnnnnnddddd  Zd.d+, Pg/m, Zn.d
 @ fp_div sve
 fdiv   01100101ZZ001101100gggnnnnnddddd  Zd.T+, Pg/m, Zd.T, Zn.T  h s d
 fdivr  01100101ZZ001100100gggnnnnnddddd  Zd.T+, Pg/m, Zd.T, Zn.T  h s d
@@ -82,28 +65,23 @@ frecpx   01100101ZZ001100101gggnnnnnddddd  Zd.T+, Pg/m, Zn.T        h s d
 frsqrte  01100101ZZ001111001100nnnnnddddd  Zd.T=, Zn.T              h s d
 fscale   01100101ZZ001001100gggnnnnnddddd  Zd.T+, Pg/m, Zd.T, Zn.T  h s d
 @ fp_fma sve
-fcmla    01100100101iimmm0001jjnnnnnddddd  Zd.h+, Zn.h, Zm.h[<i>], #<j*90>
-fcmla    01100100111immmm0001jjnnnnnddddd  Zd.s+, Zn.s, Zm.s[<i>], #<j*90>
-fcmla    01100100ZZ0mmmmm0iigggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T, #<i*90>  h s d
-fmad     01100101ZZ1mmmmm100gggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
-fmla     011001000i1iimmm000000nnnnnddddd  Zd.h+, Zn.h, Zm.h[<i>]
-fmla     01100100101iimmm000000nnnnnddddd  Zd.s+, Zn.s, Zm.s[<i>]
-fmla     01100100111immmm000000nnnnnddddd  Zd.d+, Zn.d, Zm.d[<i>]
-fmla     01100101ZZ1mmmmm000gggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
-fmls     011001000i1iimmm000001nnnnnddddd  Zd.h+, Zn.h, Zm.h[<i>]
-fmls     01100100101iimmm000001nnnnnddddd  Zd.s+, Zn.s, Zm.s[<i>]
-fmls     01100100111immmm000001nnnnnddddd  Zd.d+, Zn.d, Zm.d[<i>]
-fmls     01100101ZZ1mmmmm001gggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
-fmsb     01100101ZZ1mmmmm101gggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
-fnmad    01100101ZZ1mmmmm110gggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
-fnmla    01100101ZZ1mmmmm010gggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
-fnmls    01100101ZZ1mmmmm011gggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
-fnmsb    01100101ZZ1mmmmm111gggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
-frecps   01100101ZZ0mmmmm000110nnnnnddddd  Zd.T=, Zn.T, Zm.T                 h s d
-frsqrts  01100101ZZ0mmmmm000111nnnnnddddd  Zd.T=, Zn.T, Zm.T                 h s d
-ftmad    01100101ZZ010iii100000nnnnnddddd  Zd.T+, Zd.T, Zn.T, #<i>           h s d
-ftsmul   01100101ZZ0mmmmm000011nnnnnddddd  Zd.T=, Zn.T, Zm.T                 h s d
-ftssel   00000100ZZ1mmmmm101100nnnnnddddd  Zd.T=, Zn.T, Zm.T                 h s d
+fcmla     01100100101iimmm0001jjnnnnnddddd  Zd.h+, Zn.h, Zm.h[<i>], #<j*90>
+fcmla     01100100111immmm0001jjnnnnnddddd  Zd.s+, Zn.s, Zm.s[<i>], #<j*90>
+fcmla     01100100ZZ0mmmmm0iigggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T, #<i*90>  h s d
+fmad      01100101ZZ1mmmmm100gggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
+fml[as]   011001000i1iimmm00000Mnnnnnddddd  Zd.h+, Zn.h, Zm.h[<i>]
+fml[as]   01100100101iimmm00000Mnnnnnddddd  Zd.s+, Zn.s, Zm.s[<i>]
+fml[as]   01100100111immmm00000Mnnnnnddddd  Zd.d+, Zn.d, Zm.d[<i>]
+fml[as]   01100101ZZ1mmmmm00Mgggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
+fmsb      01100101ZZ1mmmmm101gggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
+fnmad     01100101ZZ1mmmmm110gggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
+fnml[as]  01100101ZZ1mmmmm01Mgggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
+fnmsb     01100101ZZ1mmmmm111gggnnnnnddddd  Zd.T+, Pg/m, Zn.T, Zm.T           h s d
+frecps    01100101ZZ0mmmmm000110nnnnnddddd  Zd.T=, Zn.T, Zm.T                 h s d
+frsqrts   01100101ZZ0mmmmm000111nnnnnddddd  Zd.T=, Zn.T, Zm.T                 h s d
+ftmad     01100101ZZ010iii100000nnnnnddddd  Zd.T+, Zd.T, Zn.T, #<i>           h s d
+ftsmul    01100101ZZ0mmmmm000011nnnnnddddd  Zd.T=, Zn.T, Zm.T                 h s d
+ftssel    00000100ZZ1mmmmm101100nnnnnddddd  Zd.T=, Zn.T, Zm.T                 h s d
 @ fp_minmax sve
 fmax    01100101ZZ000110100gggnnnnnddddd  Zd.T+, Pg/m, Zd.T, Zn.T          h s d
 fmax    01100101ZZ011110100ggg0000iddddd  Zd.T+, Pg/m, Zd.T, #<zeroone:i>  h s d

@@ -1,8 +1,7 @@
 """Select conversions for AArch64: CAST and BITCAST of scalars and vectors.
 
 fcvtzs saturates, and gives 0 for NaN. The definition (docs/numerics.md) has the least integer for NaN and for all that
-does
-not fit. The least one is what saturation gives below; a comparison x < 2**31, false for NaN, finds the others.
+does not fit. The least one is what saturation gives below; a comparison x < 2**31, false for NaN, finds the others.
 """
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Base of the parts of AArch64's Selector: emission of lines of assembly, constants, and declarations of methods that
-one
-part calls of another."""
+one part calls of another."""
 from __future__ import annotations
 import struct
 from collections.abc import Callable
@@ -54,8 +53,7 @@ def repeated_row(row: Inst) -> Inst: return replace(row, rematerialize=True)
 
 class Part(Selection):
   """The state of one selection. program: the program; users: of each node; spread: broadcasts that their users read as
-  an
-  element; flags: comparisons that their users compute."""
+  an element; flags: comparisons that their users compute."""
 
   def __init__(self, program: Program, target: Target):
     super().__init__(Function(program.name))
@@ -88,8 +86,7 @@ class Part(Selection):
 
   def once(self, key: tuple[Any, ...], make: Callable[[], Reg]) -> Reg:
     """The register that `make` emits before the outermost loop inside of the grid's. If the grid's loop has none
-    inside,
-    before that, as long as constants leave half of the registers free. Else here, once in a block."""
+    inside, before that, as long as constants leave half of the registers free. Else here, once in a block."""
     few = bool(self.loops) and not self.nested and len(self.loops[0].made) < FEW
     if len(self.loops) > 1 or few:
       loop = self.loops[0 if few else 1]

@@ -7,12 +7,11 @@ have a rule.
 Columns are separated by two spaces: operation, types, condition, lines separated by ";". The first rule whose condition
 holds is taken. `%a` `%b` `%c` are the sources, `%d` is the result, other names are temporary registers. `%d:c` is a
 register that is read as c and written as d. R is w or x, F is s or d, by the type. In vectors T is the arrangement, E
-the
-element, H the arrangement of all bytes.
+the element, H the arrangement of all bytes.
 
 Conditions: `b:add`, `b:sub`, `b:mask`, `b:shift`, `b:power`: the second source is a constant that the instruction
-takes, {b} in the
-lines. `b:element`: the second source is an element of a register in all lanes, v%b.E[{b}] in the lines.
+takes, {b} in the lines. `b:element`: the second source is an element of a register in all lanes, v%b.E[{b}] in the
+lines.
 """
 from __future__ import annotations
 import re

@@ -10,9 +10,8 @@ machine/select/selection.py. The location of a value depends on its type:
     vectors up to 16 bytes                     a vector register, packed from lane 0
     vectors of bool                            lanes of all ones or zeros
 
-The kernel's ABI is in docs/design/devices.md: x0 has the address of the arguments, x1 and x2 the first work item and '
-         'the
-end, x3 scratch memory.
+The kernel's ABI is in docs/design/devices.md: x0 has the address of the arguments, x1 and x2 the first work item and
+the end, x3 scratch memory.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any

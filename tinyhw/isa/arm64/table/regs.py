@@ -4,8 +4,8 @@ An instruction chooses the part of a register that it uses: w3 is the lower half
 are parts of one vector register. So there is one class for a bank, and the row has the name in the text. General
 register 31 is xzr or sp, by the place in the instruction. Here sp has number 32.
 
-Classes V2 to V4 are contiguous vector registers, after number 31 comes 0. Z is a vector register of SVE. Its lower
-128 bits are the register of class V with the same number.
+Classes V2 to V4 are contiguous vector registers, after number 31 comes 0. Z is a vector register of SVE. Its lower 128
+bits are the register of class V with the same number.
 """
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ A line has an instruction word as the manual draws it, and the operands as the a
     add   F0010001 0hiiiiii iiiiiinn nnnddddd   Rd|sp=, Rn|sp, #<shifted12:hi>    w x
 
 Columns are separated by two spaces: mnemonic, word, operands ("-" for none), variants, properties. `@` sets pipe,
-feature and properties of the lines that follow.
+feature and properties of the lines that follow. `[su]max` is two mnemonics, smax and umax. M of the word is the number
+of the letter, in two bits where there are four. A second choice has N.
 
 **Word.** 0 and 1 are fixed. A lower case letter is a field; blanks are for the eye. Capitals depend on the variant:
 
@@ -34,12 +35,12 @@ feature and properties of the lines that follow.
 
 **Variants.** w x, or b h s d q, or arrangements (8b 16b 4h ...): a row for each. Without them the line is one row.
 
-Properties: load, store, jump, end, call, barrier, rf, wf (flags read,
-                                                           written); back, pair, status (form.py); alias: the
+Properties: load, store, jump, end, call, barrier, rf, wf (flags read, written); back, pair, status (form.py); alias: the
 other spelling is preferred; unseen: the decoder takes another spelling. Of several rows that a word fits, the decoder
 takes the one with the most fixed bits, then the first.
 """
 from __future__ import annotations
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -60,6 +61,22 @@ SIZED = {"b": "00", "h": "01", "s": "10", "d": "11", "q": "00"}
 FLOATS = {"b": "00", "s": "00", "d": "01", "h": "11", "q": "00"}
 SHIFTS = {"b": "0001iii", "h": "001iiii", "s": "01iiiii", "d": "1iiiiii", "q": "1iiiiii"}
 
+CHOICE = re.compile(r"\[([a-z]+)\]")
+
+def spelled_out(line: str) -> Iterator[str]:
+  """The lines that a line stands for: one for each letter of a choice in its mnemonic."""
+  if line[0] != "[" and "[" not in line.split(" ", 1)[0]:
+    yield line
+    return
+  mnemonic, word, rest = re.split(r"  +", line + "  ", maxsplit=2)
+  choices = [found[1] for found in CHOICE.finditer(mnemonic)]
+  for letters in itertools.product(*choices):
+    name, bits = mnemonic, word
+    for capital, letter, choice in zip("MN", letters, choices):
+      number = format(choice.index(letter), f"0{bits.count(capital)}b")
+      name, bits = CHOICE.sub(letter, name, count=1), run_replaced(bits, capital, number)
+    yield f"{name}  {bits}  {rest}".rstrip()
+
 class RowLine:
   """A line of the table."""
   __slots__ = ("mnemonic", "word", "operands", "variants", "words", "pipe", "feature")
@@ -67,8 +84,8 @@ class RowLine:
   def __init__(self, text: str, pipe: str, feature: str, common: tuple[str, ...]):
     columns = [column.strip() for column in re.split(r"  +", text.strip())]
     columns += ["-"] * (4 - len(columns))
-    self.mnemonic, self.word, self.operands = columns[0], columns[1].replace(" ", ""), columns[2].replace("-", "",
-        columns[2] == "-")
+    self.mnemonic, self.word = columns[0], columns[1].replace(" ", "")
+    self.operands = "" if columns[2] == "-" else columns[2]
     self.variants = () if columns[3] == "-" else tuple(columns[3].split())
     self.words = (*common, *(columns[4].split() if len(columns) > 4 else ()))
     self.pipe, self.feature = pipe, feature
@@ -173,15 +190,16 @@ class Table:
     self.lines: dict[str, list[RowLine]] = {}
     self.made: dict[str, list[Inst]] = {}
     pipe, feature, common = "", "", ()  # type: str, str, tuple[str, ...]
-    for text in texts:
-      for line in text.split("\n"):
+    for rows in texts:
+      for line in rows.split("\n"):
         if not line or line.isspace(): continue
         if line[0] == "@":
           pipe, feature, *words = line[1:].split()
           common = tuple(words)
           continue
-        one = RowLine(line, pipe, feature, common)
-        self.lines.setdefault(one.mnemonic, []).append(one)
+        for text in spelled_out(line):
+          one = RowLine(text, pipe, feature, common)
+          self.lines.setdefault(one.mnemonic, []).append(one)
 
   def rows(self, mnemonic: str) -> list[Inst]:
     """The rows of a mnemonic, in the order of the text; empty if there is none."""

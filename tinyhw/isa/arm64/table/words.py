@@ -1,8 +1,8 @@
 """Operands of AArch64 that the text names by words: conditions, shifts, barriers, prefetches, patterns of SVE.
 
 A table has a word for each code, or None for a code without a name, which the text writes as a number. Sources: Arm
-Architecture Reference Manual, DDI 0487, sections C1.2.4 (conditions), C6.2 (extensions, barriers, prefetch), and
-DDI 0584 (predicate constraints).
+Architecture Reference Manual, DDI 0487, sections C1.2.4 (conditions), C6.2 (extensions, barriers, prefetch), and DDI
+0584 (predicate constraints).
 """
 from __future__ import annotations
 

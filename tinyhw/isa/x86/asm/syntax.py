@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tinyhw.errors import DecodeError, ParseError
+from tinyhw.errors import ParseError
 from tinyhw.isa.x86.asm.check import bounds
 from tinyhw.isa.x86.asm.decode import decode
 from tinyhw.isa.x86.asm.encode import encode, encode_function
 from tinyhw.isa.x86.table import regs
 from tinyhw.isa.x86.table.form import CLASS_OF, Form, OperandKind
 from tinyhw.isa.x86.table.table import TABLE
-from tinyhw.machine.ir.inst import Block, Function, Inst, MInst, Operand, Reg
+from tinyhw.machine.ir.assembly import function_of, whole_text
+from tinyhw.machine.ir.inst import Function, Inst, MInst, Operand, Reg
 from tinyhw.machine.notation.text import ascii_only, one_of, parse_integer, split_operands, statements
 
 SIZES = {8: "byte", 16: "word", 32: "dword", 64: "qword", 128: "xmmword", 256: "ymmword", 512: "zmmword"}
@@ -44,10 +45,7 @@ def assemble(text: str, arch: str = "x86_64") -> bytes:
 
 def disassemble(code: bytes, arch: str = "x86_64") -> str:
   """The text of the one instruction that makes up all of the bytes."""
-  inst, size = decode(code)
-  if size < len(code):
-    raise DecodeError(f"{show(inst)} ends after {size} bytes; these are left: {code[size:].hex(' ')}")
-  return show(inst)
+  return whole_text(code, decode, show)
 
 def assemble_function(text: str) -> bytes:
   """The bytes of lines that are instructions, labels (`.name:`), or empty."""
@@ -56,23 +54,7 @@ def assemble_function(text: str) -> bytes:
 def parse_function(text: str, name: str = "text") -> Function:
   """Parse lines of assembly text to a function over physical registers. A label starts a block. Errors have the number
   of the line."""
-  function = Function(name)
-  blocks: dict[str, Block] = {}
-  block = function.new_block()
-  for number, line in statements(text.splitlines()):
-    if line.endswith(":"):
-      if line[:-1] in blocks: raise ParseError(f"line {number}: {line[:-1]} stands twice")
-      block = blocks[line[:-1]] = function.new_block(name=line[1:-1])
-    else:
-      try: block.insts.append(parse(line, labels=True))
-      except ParseError as e: raise ParseError(f"line {number}: {e.message}") from None
-  for block in function.blocks:
-    for inst in block.insts:
-      at = inst.row.isa.block
-      if at < 0 or not isinstance(inst.operands[at], str): continue
-      if inst.operands[at] not in blocks: raise ParseError(f"no line is the label {inst.operands[at]}:")
-      inst.operands[at] = blocks[inst.operands[at]]
-  return function
+  return function_of(statements(text.splitlines()), lambda line: parse(line, labels=True), name)
 
 # ---- printing
 
