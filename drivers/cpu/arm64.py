@@ -18,21 +18,18 @@ AT_HWCAP, AT_HWCAP2 = 16, 26  # types of the auxiliary vector
 # feature -> the word of the auxiliary vector, and the bit
 FEATURES = {
   "fp": (AT_HWCAP, 0), "asimd": (AT_HWCAP, 1), "crc32": (AT_HWCAP, 7), "lse": (AT_HWCAP, 8), "fphp": (AT_HWCAP, 9),
-  "fp16": (AT_HWCAP, 10), "rdm": (AT_HWCAP, 12), "fcma": (AT_HWCAP, 14), "rcpc": (AT_HWCAP, 15), "dotprod": (AT_HWCAP,
-                                                                                                             20),
-  "sve": (AT_HWCAP, 22), "fhm": (AT_HWCAP, 23), "sve2": (AT_HWCAP2, 1), "i8mm": (AT_HWCAP2, 13), "bf16": (AT_HWCAP2,
-                                                                                                          14),
-  "sme": (AT_HWCAP2, 23)}
+  "fp16": (AT_HWCAP, 10), "rdm": (AT_HWCAP, 12), "fcma": (AT_HWCAP, 14), "rcpc": (AT_HWCAP, 15),
+  "dotprod": (AT_HWCAP, 20), "sve": (AT_HWCAP, 22), "fhm": (AT_HWCAP, 23),
+  "sve2": (AT_HWCAP2, 1), "i8mm": (AT_HWCAP2, 13), "bf16": (AT_HWCAP2, 14), "sme": (AT_HWCAP2, 23)}
 # arch string -> features it needs, best first
-LEVELS = {"arm64:neon": ("fp", "asimd")}
+_NEON = ("fp", "asimd")
+LEVELS = {"arm64:bf16": (*_NEON, "dotprod", "bf16", "i8mm"), "arm64:dotprod": (*_NEON, "dotprod"), "arm64:neon": _NEON}
 
 # implementer and part number of MIDR_EL1 -> name. Source: Linux, arch/arm64/include/asm/cputype.h
 IMPLEMENTERS = {0x41: "Arm", 0x46: "Fujitsu", 0x4e: "NVIDIA", 0x51: "Qualcomm", 0x61: "Apple", 0xc0: "Ampere"}
-PARTS = {(0x41, 0xd03): "Cortex-A53", (0x41, 0xd05): "Cortex-A55", (0x41, 0xd08): "Cortex-A72", (0x41,
-                                                                                                 0xd0b): "Cortex-A76",
-         (0x41, 0xd0c): "Neoverse N1", (0x41, 0xd40): "Neoverse V1", (0x41, 0xd49): "Neoverse N2", (0x41,
-                                                                                                    0xd4f): "Neoverse "
-                                                                                                           "V2"}
+PARTS = {(0x41, 0xd03): "Cortex-A53", (0x41, 0xd05): "Cortex-A55", (0x41, 0xd08): "Cortex-A72",
+         (0x41, 0xd0b): "Cortex-A76", (0x41, 0xd0c): "Neoverse N1", (0x41, 0xd40): "Neoverse V1",
+         (0x41, 0xd49): "Neoverse N2", (0x41, 0xd4f): "Neoverse V2"}
 CORE = Path("/sys/devices/system/cpu/cpu0")
 SPIN_US = 40  # microseconds that a thread spins before it sleeps
 

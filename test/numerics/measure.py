@@ -197,7 +197,8 @@ matmul or convolution are added with one rounding (MULACC).
 
 A processor with AVX512-BF16 sums products of two bfloat16 at once (DOT2), if both operands are in memory and adjacent
 along the sum, as in `x @ w.T`. Each product is added with one rounding. Subnormal numbers among the operands and the
-sums count as zero.
+sums count as zero. AArch64 with BF16 (bfdot) does so, too, but adds the two products first. It rounds to odd: each sum
+is off by less than a unit in the last place.
 
 With these variables, less exact matrix units are used:
 

@@ -11,35 +11,46 @@ from tinyhw.drivers.cpu import arm64
 from tinyhw.drivers.cpu.memory import CodeArena
 from tinyhw.errors import DeviceError
 from tinyhw.isa.arm64 import runtime
+from tinyhw.isa.arm64.select.rules import LEVELS
 
 # HWCAP and HWCAP2 of processors, as their kernels report them
-WORDS = {"Cortex-A72": (0x8fb, 0), "Neoverse N1": (0x119ffb, 0), "max": (0xecfffffb, 0x7f877fff), "no AdvSIMD": (0x80,
-                                                                                                                 0)}
+WORDS = {"Cortex-A72": (0x8fb, 0), "Neoverse N1": (0x119ffb, 0), "max": (0xecfffffb, 0x7f877fff),
+         "no AdvSIMD": (0x80, 0), "max without I8MM": (0xecfffffb, 0x7f877fff & ~(1 << 13))}
 
 def core(folder: Path, midr: str, caches: dict[str, tuple[str, str, str]]) -> Path:
   """A folder as /sys/devices/system/cpu/cpu0."""
   if midr:
     (folder / "regs/identification").mkdir(parents=True)
     (folder / "regs/identification/midr_el1").write_text(midr + "\n")
-  for name, (level, kind, size) in caches.items():
+  for name, values in caches.items():
     (folder / "cache" / name).mkdir(parents=True)
-    for file, text in (("level", level), ("type", kind), ("size",
-                                                          size)): (folder / "cache" / name / file).write_text(text
-                                                                                                              + "\n")
+    for file, text in zip(("level", "type", "size"), values): (folder / "cache" / name / file).write_text(text + "\n")
   return folder
 
 def detected(name: str, folder: Path) -> arm64.ArmProcessor:
   words = dict(zip((arm64.AT_HWCAP, arm64.AT_HWCAP2), WORDS[name]))
   return arm64.detect(words.__getitem__, folder)
 
-@pytest.mark.parametrize("name,has,lacks", [
-  ("Cortex-A72", {"asimd", "crc32"}, {"lse", "fp16", "dotprod", "sve"}),
-  ("Neoverse N1", {"asimd", "lse", "fp16", "dotprod", "rcpc"}, {"bf16", "i8mm", "sve"}),
-  ("max", {"lse", "bf16", "i8mm", "sve", "sve2"}, set())])
-def test_features(name: str, has: set[str], lacks: set[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("name,level,has,lacks", [
+  ("Cortex-A72", "neon", {"asimd", "crc32"}, {"lse", "fp16", "dotprod", "sve"}),
+  ("Neoverse N1", "dotprod", {"asimd", "lse", "fp16", "dotprod", "rcpc"}, {"bf16", "i8mm", "sve"}),
+  ("max without I8MM", "dotprod", {"bf16"}, {"i8mm"}), ("max", "bf16", {"lse", "bf16", "i8mm", "sve", "sve2"}, set())])
+def test_features_and_the_best_level(name: str, level: str, has: set[str], lacks: set[str], tmp_path: Path) -> None:
   found = detected(name, tmp_path)
   assert has <= found.features and not lacks & found.features
-  assert found.arch == "arm64:neon" and not found.missing("arm64:neon")
+  assert found.arch == f"arm64:{level}" and not found.missing(f"arm64:{level}")
+
+def test_levels_are_those_that_kernels_are_compiled_for() -> None:
+  """Each has the features of the lower ones; the best one comes first."""
+  assert list(arm64.LEVELS) == list(reversed(LEVELS))
+  needed = [set(features) for features in arm64.LEVELS.values()]
+  assert all(lower < higher for higher, lower in zip(needed, needed[1:]))
+
+def test_a_lower_level_may_be_asked_for_and_a_higher_one_is_refused(tmp_path: Path) -> None:
+  n1 = detected("Neoverse N1", tmp_path)
+  assert cpu.choose_arch(n1, "") == "arm64:dotprod" and cpu.choose_arch(n1, "arm64:neon") == "arm64:neon"
+  with pytest.raises(DeviceError, match="ARCH=arm64:bf16 needs bf16, i8mm, which this processor"):
+    cpu.choose_arch(n1, "arm64:bf16")
 
 def test_identity_and_caches(tmp_path: Path) -> None:
   caches = {"index0": ("1", "Data", "64K"), "index1": ("1", "Instruction", "32K"), "index2": ("2", "Unified", "1M"),
@@ -56,7 +67,8 @@ def test_a_machine_that_says_nothing(tmp_path: Path) -> None:
 def test_a_processor_without_vectors_is_refused(tmp_path: Path) -> None:
   with pytest.raises(DeviceError, match="lacks fp, asimd, which arm64:neon needs; use DEV=CLANG"):
     cpu.choose_arch(detected("no AdvSIMD", tmp_path), "")
-  with pytest.raises(DeviceError, match="ARCH=x86_64:avx2 is not known; use one of arm64:neon"):
+  with pytest.raises(DeviceError, match="ARCH=x86_64:avx2 is not known; use one of arm64:bf16, "
+                     "arm64:dotprod, arm64:neon"):
     cpu.choose_arch(detected("max", tmp_path), "x86_64:avx2")
 
 @pytest.mark.parametrize("text,size", [("64K", 65536), ("1M", 1 << 20), ("512", 512), ("", 0), ("many", 0)])
@@ -94,4 +106,4 @@ def test_the_ring_is_that_of_the_processor(name: str, ring: str, tmp_path: Path)
 @pytest.mark.skipif(devices.processor() not in devices.ARM64, reason="the processor is no AArch64")
 def test_the_device_opens_here() -> None:
   found = devices.Device["CPU"].facts()
-  assert found["arch"] == "arm64:neon" and "asimd" in found["features"]
+  assert found["arch"] in LEVELS and "asimd" in found["features"]

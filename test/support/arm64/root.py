@@ -6,7 +6,7 @@
 
 apt works in a state of its own inside of the folder. Packages are unpacked, no script of theirs runs, and the host's
 packages are not touched. ARM64_CPU names the processor that QEMU is: cortex-a72, neoverse-n1, max and so on. pytest is
-the host's, since it is plain Python. NumPy has the host's version, from PyPI. A C compiler of the host makes no code for
+the host's, since it is plain Python. NumPy has the host's version, from PyPI. The host's C compiler makes no code for
 the root, so DEV=CLANG finds none.
 """
 from __future__ import annotations

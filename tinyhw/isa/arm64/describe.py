@@ -22,6 +22,8 @@ __all__ = ["bounds", "compile_listed", "microarchitecture"]
 # pipe -> floating-point operations for each element
 OPERATIONS = {"fp_fma": 2, "fp_add": 1, "fp_mul": 1, "fp_div": 1, "fp_sqrt": 1, "fp_minmax": 1, "fp_reduce": 1,
               "fp_round": 1, "fp_estimate": 1}
+# of lanes of float32 whose factors are pairs of bfloat16
+PAIRS = {"bfdot": 4}
 LETTER_BYTES = {"b": 1, "h": 2, "s": 4, "d": 8, "q": 16, "w": 4, "x": 8}
 ENDINGS = (("sw", 4), ("b", 1), ("h", 2))   # of mnemonics that access less than their register
 
@@ -50,21 +52,26 @@ def touched(inst: MInst) -> int:
   return total
 
 def element_of(inst: MInst) -> tuple[int, int]:
-  """Lanes and bits of the elements of a floating-point instruction; (0, 0) for others."""
-  if inst.row.pipe not in OPERATIONS: return 0, 0
+  """Lanes, and bits of the factors, of a floating-point instruction; (0, 0) for others."""
+  pairs = inst.row.isa.mnemonic in PAIRS
+  if inst.row.pipe not in OPERATIONS and not pairs: return 0, 0
   hole = next(h for h in inst.row.isa.holes if isinstance(h, RegisterHole))
   lanes, size = lanes_of(hole.suffix) if hole.suffix else (1, LETTER_BYTES.get(hole.letter, 0))
-  return lanes, 8 * size
+  return lanes, 4 * size if pairs else 8 * size
 
 def operations(inst: MInst) -> int:
   """Floating-point operations. A multiply-add counts as two for each element; conversions and comparisons as none."""
   lanes, _ = element_of(inst)
-  return OPERATIONS[inst.row.pipe] * lanes if lanes else 0
+  if not lanes: return 0
+  return lanes * (PAIRS.get(inst.row.isa.mnemonic) or OPERATIONS[inst.row.pipe])
 
 def peak_of(table: CoreTable) -> dict[int, float]:
-  """Element bits -> floating-point operations per cycle of multiply-adds on whole vectors."""
-  cycles = bound([parse("fmla v0.4s, v1.4s, v2.4s")], table.costs, table.issue_width).ports
-  return {32: 8 / cycles, 64: 4 / cycles}
+  """Bits of the factors -> floating-point operations per cycle of multiply-adds on whole vectors."""
+  def rate(text: str) -> float:
+    inst = parse(text)
+    return operations(inst) / bound([inst], table.costs, table.issue_width).ports
+  return {32: rate("fmla v0.4s, v1.4s, v2.4s"), 64: rate("fmla v0.2d, v1.2d, v2.2d"),
+          16: rate("bfdot v0.4s, v1.8h, v2.8h")}
 
 def core(name: str) -> Core:
   """The model of a processor for the bounds of a listing."""

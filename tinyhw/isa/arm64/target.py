@@ -58,7 +58,7 @@ REASONS = hook_reasons(HOOKS, (
 
 @once
 def target(arch: str) -> Target:
-  """The Target of "arm64:neon"."""
+  """The Target of a level of select/rules.py, such as "arm64:neon"."""
   return Target(
     name=arch, capabilities=capabilities(arch), banks=regs.BANKS, classes=(regs.X, regs.V), move=move, spill=spill,
     reload=reload, jump=jump, swap=swap, invert=invert, select=select, table=TABLE, region=region, hooks=HOOKS,

@@ -6,7 +6,7 @@ from arm64.machine import needs_qemu, run
 from generators.program_builder import Builder, broadcast
 
 from tinyhw.arithmetic import to_bytes
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.arm64.target import target
 from tinyhw.uop.enums import AxisType, Ops
@@ -33,6 +33,20 @@ def test_a_product_reads_an_element_of_a_register() -> None:
   program = b.program()
   assert "dup" not in names(program) and names(program).count("fmla") == 1
   run(program, ARCH, [floats(*range(16)), floats(*(k / 4 for k in range(16))), floats(1.5, -2, 3, 0)])
+
+@needs_qemu
+@pytest.mark.parametrize("dtype", (F32, dtypes.int32), ids=lambda d: d.name)
+def test_a_product_of_two_broadcasts_copies_one(dtype: DType) -> None:
+  """Only one factor of fmul is an element. Integers are no elements."""
+  b = Builder("two")
+  out, x, y = b.param(0, dtype, 16), b.param(1, dtype, 4), b.param(2, dtype, 4)
+  with b.loop(4, AxisType.GLOBAL) as g:
+    first, second = broadcast(b.load(x, g), 4), broadcast(b.load(y, g), 4)
+    b.store(out, g * 4, b.add(UOp(Ops.MUL, dtype.vec(4), (first, second))))
+  program = b.program()
+  assert names(program).count("dup") == (1 if dtype is F32 else 2)
+  data = [b"".join(to_bytes(v, dtype) for v in values) for values in ((1, -2, 3, 5), (7, 9, -4, 0))]
+  run(program, ARCH, [bytes(64), *data])
 
 @needs_qemu
 @pytest.mark.parametrize("op", (Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE), ids=lambda op: op.name)

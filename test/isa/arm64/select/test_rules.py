@@ -9,7 +9,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.arm64.capabilities import capabilities
 from tinyhw.isa.arm64.select.line import line
 from tinyhw.isa.arm64.select.rules import (
-  CONDITIONS, FLOATS, LANES, SCALAR_RULES, VECTOR_RULES, family, immediate, parse)
+  CONDITIONS, FLOATS, LANES, LEVELS, SCALAR_RULES, family, immediate, parse, vector_rules)
 from tinyhw.isa.arm64.table import regs
 from tinyhw.isa.arm64.target import target
 from tinyhw.isa.arm64.select.select import Selector
@@ -24,21 +24,23 @@ def spelled(text: str, dtype: DType) -> str:
   selector = Selector.__new__(Selector)
   return Selector.spelled(selector, text, dtype, {"b": 1, "bits": 32, "last": 31})
 
-@pytest.mark.parametrize("vectors", (False, True))
-def test_every_line_assembles_and_defines_its_result(vectors: bool) -> None:
-  for (op, dtype), rules in (VECTOR_RULES if vectors else SCALAR_RULES).items():
+@pytest.mark.parametrize("level", ("", *LEVELS))
+def test_every_line_assembles_and_defines_its_result(level: str) -> None:
+  for (op, dtype), rules in (vector_rules(level) if level else SCALAR_RULES).items():
     for rule in rules:
-      lines = [line(spelled(text, dtype.vec(16 // dtype.itemsize) if vectors else dtype)) for text in rule.lines]
+      lines = [line(spelled(text, dtype.vec(16 // dtype.itemsize) if level else dtype)) for text in rule.lines]
       assert "d" in lines[-1].classes, f"{op.name} of {dtype}"
       given = set("abc") | {name for one in lines for name in one.classes}
       assert all(name in given for one in lines for name in one.olds)
 
-def test_the_operations_are_those_of_the_rules() -> None:
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_operations_are_those_of_the_rules(level: str) -> None:
   """A pair that capabilities promise has a rule, or is one of what selection does besides."""
+  known = capabilities(level)
   besides = {*GroupOp.Comparison, Ops.WHERE, Ops.CAST, Ops.BITCAST}
-  assert {p for p in KNOWN.operations if p[0] not in besides} == set(SCALAR_RULES)
-  of_masks = {p for p in KNOWN.vector_operations if p[1] is dtypes.bool}
-  assert {p for p in KNOWN.vector_operations - of_masks if p[0] not in besides} == set(VECTOR_RULES)
+  assert {p for p in known.operations if p[0] not in besides} == set(SCALAR_RULES)
+  of_masks = {p for p in known.vector_operations if p[1] is dtypes.bool}
+  assert {p for p in known.vector_operations - of_masks if p[0] not in besides} == set(vector_rules(level))
 
 def test_comparisons_have_a_condition_and_a_line_for_each_family() -> None:
   for dtype in (*dtypes.ints, *FLOATS, dtypes.bool):
@@ -54,7 +56,9 @@ def test_constants(condition: str, value: int, bits: int, number: int | None) ->
 
 def test_a_row() -> None:
   rules = parse("ADD  int  b:add  add R%d, R%a, #{b}\nADD  float  fadd F%t, F%a, F%b; fneg F%d, F%t")
-  assert rules[Ops.ADD, dtypes.int8][0] == ("b:add", ("add R%d, R%a, #{b}",))
+  assert rules[Ops.ADD, dtypes.int8][0] == ("b:add", "", ("add R%d, R%a, #{b}",))
+  (rule,) = parse("DOT4  word  us b:element  usdot v%d:c.T, v%a.H, v%b.4b[{b}]")[Ops.DOT4, dtypes.int32]
+  assert (rule.condition, rule.signs) == ("b:element", "us")
   assert rules[Ops.ADD, dtypes.float32][0].lines == ("fadd F%t, F%a, F%b", "fneg F%d, F%t")
 
 def on_arm(program: Program, arch: str, memory: list[bytes]) -> None: run(program, arch, memory)

@@ -3,14 +3,15 @@ from __future__ import annotations
 from typing import Any
 
 from tinyhw.dtype import DType, dtypes
-from tinyhw.isa.arm64.select.part import ELEMENTS, Part, arrangement, is_mask, scalar, width
+from tinyhw.isa.arm64.select.dot import Dots, orders
+from tinyhw.isa.arm64.select.part import ELEMENTS, arrangement, is_mask, scalar, width
 from tinyhw.isa.arm64.select.rules import (
-  CONDITIONS, FLOATS, LANES, SCALAR_RULES, VECTOR_RULES, RuleRow, family, immediate)
+  CONDITIONS, FLOATS, LANES, SCALAR_RULES, Rules, family, immediate)
 from tinyhw.machine.ir.inst import Reg
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
-class Arithmetic(Part):
+class Arithmetic(Dots):
   """Elementwise operations of scalars and vectors."""
 
   def compute(self, u: UOp) -> Reg:
@@ -20,28 +21,30 @@ class Arithmetic(Part):
     if is_mask(u): return self.logic(u)
     return self.lanes(u) if u.dtype.count > 1 else self.normal(u.dtype, self.by_rule(u, SCALAR_RULES))
 
-  def lanes(self, u: UOp) -> Reg: return self.by_rule(u, VECTOR_RULES)
+  def lanes(self, u: UOp) -> Reg:
+    shifted = self.shifted_bytes(u)
+    return self.by_rule(u, self.rules) if shifted is None else shifted
 
   # ***** rules *****
 
-  def by_rule(self, u: UOp, rules: dict[tuple[Ops, DType], list[RuleRow]]) -> Reg:
+  def by_rule(self, u: UOp, rules: Rules) -> Reg:
     """Emit the lines of the first rule that applies."""
     for rule in rules.get((u.op, u.dtype.scalar()), ()):
-      values, numbers = self.operands(u, rule.condition)
-      if values is None: continue
-      result: dict[str, Any] = values
-      for text in rule.lines: self.put(self.spelled(text, u.dtype, numbers), result)
-      made: Reg = result["d"]
-      return made
+      for sources in orders(u, rule):
+        values, numbers = self.operands(u, rule.condition, sources)
+        if values is None: continue
+        result: dict[str, Any] = values
+        for text in rule.lines: self.put(self.spelled(text, u.dtype, numbers), result)
+        made: Reg = result["d"]
+        return made
+    if u.op is Ops.DOT4: return self.mixed(u)
     raise self.missing(u, u.dtype)
 
-  def operands(self, u: UOp, condition: str) -> tuple[dict[str, Any] | None, dict[str, int]]:
+  def operands(self, u: UOp, condition: str, sources: list[UOp]) -> tuple[dict[str, Any] | None, dict[str, int]]:
     """The registers of a rule's sources and the numbers in its lines. None if the condition does not hold."""
     bits = 8 * u.dtype.scalar().itemsize
     numbers = {"bits": bits, "last": bits - 1} if bits >= 32 else {"bits": 32, "last": 31}
-    sources = list(u.src)
     if condition == "b:element":
-      if sources[1] not in self.spread and sources[0] in self.spread: sources[:2] = sources[1::-1]
       if sources[1] not in self.spread: return None, numbers
       values = {name: self.value(s) for name, s in zip("ac", (sources[0], *sources[2:]))}
       return {**values, "b": self.value(sources[1].src[0])}, {**numbers, "b": 0}
@@ -57,9 +60,11 @@ class Arithmetic(Part):
     size = dtype.scalar().itemsize
     if dtype.count > 1:
       text = text.replace(".T", "." + arrangement(size, dtype.itemsize)).replace(".E", "." + ELEMENTS[size])
-      text = text.replace(".H", ".16b" if dtype.itemsize > 8 else ".8b")
-    else: text = text.replace("R%", width(dtype) + "%").replace("Rzr", width(dtype) + "zr").replace("F%", scalar(dtype)
-                                                                                                    + "%")
+      wide = dtype.itemsize > 8
+      text = text.replace(".H", ".16b" if wide else ".8b").replace(".P", ".8h" if wide else ".4h")
+    else:
+      r, f = width(dtype), scalar(dtype)
+      text = text.replace("R%", f"{r}%").replace("Rzr", f"{r}zr").replace("F%", f"{f}%")
     return text.format_map(numbers) if "{" in text else text
 
   # ***** comparisons *****

@@ -10,7 +10,7 @@ from tinyhw.data_class import replace
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.arm64.select.line import line
-from tinyhw.isa.arm64.select.rules import FLOATS
+from tinyhw.isa.arm64.select.rules import FLOATS, vector_rules
 from tinyhw.isa.arm64.table import regs
 from tinyhw.isa.arm64.table.immediates import FLOATS as SHORT_FLOATS
 from tinyhw.isa.arm64.table.immediates import Moved
@@ -52,16 +52,23 @@ def constant_row(text: str) -> Inst:
 def repeated_row(row: Inst) -> Inst: return replace(row, rematerialize=True)
 
 class Part(Selection):
-  """The state of one selection. program: the program; users: of each node; spread: broadcasts that their users read as
-  an element; flags: comparisons that their users compute."""
+  """The state of one selection.
+
+  program: the program; rules: of the level, for vectors; users: of each node; spread: broadcasts that their users read
+  as an element; in_vector: scalar words in vector registers; flags: comparisons that their users compute; owed: of
+  dot.py.
+  """
 
   def __init__(self, program: Program, target: Target):
     super().__init__(Function(program.name))
     self.program, self.target = program, target
     self.users: dict[UOp, list[UOp]] = {}
     self.spread: set[UOp] = set()
+    self.in_vector: set[UOp] = set()
     self.flags: set[UOp] = set()
     self.mask_bytes: dict[UOp, int] = {}
+    self.owed: dict[UOp, tuple[UOp, ...]] = {}
+    self.rules = vector_rules(target.name)
     self.nested = sum(u.op is Ops.RANGE for u in program.uops) > 1
 
   # ***** emitting *****
@@ -157,6 +164,8 @@ class Part(Selection):
   # ***** other parts *****
   def value(self, u: UOp) -> Reg: raise NotImplementedError
   def lanes(self, u: UOp) -> Reg: raise NotImplementedError
+  def spelled(self, text: str, dtype: DType, numbers: dict[str, int]) -> str: raise NotImplementedError
+  def shared(self, key: tuple[Any, ...], make: Callable[[], Reg]) -> Reg: raise NotImplementedError
   def mask(self, u: UOp, size: int) -> Reg: raise NotImplementedError
   def mask_of_flag(self, condition: UOp) -> Reg: raise NotImplementedError
   def blended(self, mask: Reg, yes: Reg, no: Reg) -> Reg: raise NotImplementedError

@@ -1,17 +1,18 @@
-"""Rules of selection for AArch64: rows of assembly for an operation of a type. The target's operations are those that
-have a rule.
+"""Rules of selection for AArch64: rows of assembly for an operation of a type. The operations of a level are those that
+have a rule there.
 
     ADD     int     b:add    add R%d, R%a, #{b}
     MULACC  float            fmadd F%d, F%a, F%b, F%c
 
-Columns are separated by two spaces: operation, types, condition, lines separated by ";". The first rule whose condition
-holds is taken. `%a` `%b` `%c` are the sources, `%d` is the result, other names are temporary registers. `%d:c` is a
-register that is read as c and written as d. R is w or x, F is s or d, by the type. In vectors T is the arrangement, E
-the element, H the arrangement of all bytes.
+Columns are separated by two spaces: operation, types, conditions, lines separated by ";". The first rule whose
+conditions hold is taken. `%a` `%b` `%c` are the sources, `%d` is the result, other names are temporary registers.
+`%d:c` is a register that is read as c and written as d. R is w or x, F is s or d, by the type. In vectors T is the
+arrangement, E the element, H the arrangement of all bytes, P that of pairs of bytes.
 
 Conditions: `b:add`, `b:sub`, `b:mask`, `b:shift`, `b:power`: the second source is a constant that the instruction
 takes, {b} in the lines. `b:element`: the second source is an element of a register in all lanes, v%b.E[{b}] in the
-lines.
+lines. `ss`, `uu`, `us`, `su`: the signs of the bytes of words a and b, s for bytes that have signs or are below 128.
+Factors are exchanged where that lets a rule apply.
 """
 from __future__ import annotations
 import re
@@ -21,6 +22,7 @@ from typing import Any
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.arm64.table.immediates import mask_bits
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.threads import once
 from tinyhw.uop.enums import Ops
 
 SCALAR = """
@@ -98,6 +100,31 @@ MULACC      float  b:element  fmla v%d:c.T, v%a.T, v%b.E[{b}]
 MULACC      float           fmla v%d:c.T, v%a.T, v%b.T
 """
 
+# Sums of four products of bytes: products of 16 bits, added in pairs
+PRODUCTS = """
+DOT4        word   ss       smull v%p.8h, v%a.8b, v%b.8b; smull2 v%q.8h, v%a.16b, v%b.16b; saddlp v%r.4s, v%p.8h; \
+saddlp v%s.4s, v%q.8h; addp v%t.4s, v%r.4s, v%s.4s; add v%d.4s, v%t.4s, v%c.4s
+DOT4        word   uu       umull v%p.8h, v%a.8b, v%b.8b; umull2 v%q.8h, v%a.16b, v%b.16b; uaddlp v%r.4s, v%p.8h; \
+uaddlp v%s.4s, v%q.8h; addp v%t.4s, v%r.4s, v%s.4s; add v%d.4s, v%t.4s, v%c.4s
+"""
+
+# FEAT_DotProd
+DOTPROD = """
+DOT4        word   ss b:element   sdot v%d:c.T, v%a.H, v%b.4b[{b}]
+DOT4        word   uu b:element   udot v%d:c.T, v%a.H, v%b.4b[{b}]
+DOT4        word   ss             sdot v%d:c.T, v%a.H, v%b.H
+DOT4        word   uu             udot v%d:c.T, v%a.H, v%b.H
+"""
+
+# FEAT_BF16 and FEAT_I8MM
+BF16 = """
+DOT4        word   us b:element   usdot v%d:c.T, v%a.H, v%b.4b[{b}]
+DOT4        word   su b:element   sudot v%d:c.T, v%a.H, v%b.4b[{b}]
+DOT4        word   us             usdot v%d:c.T, v%a.H, v%b.H
+DOT2        single  b:element     bfdot v%d:c.T, v%a.P, v%b.2h[{b}]
+DOT2        single                bfdot v%d:c.T, v%a.P, v%b.P
+"""
+
 # the comparisons of a < b, a == b, a != b: the condition after cmp or fcmp. A comparison with NaN is false, but !=
 CONDITIONS = {"sint": {Ops.CMPLT: "lt", Ops.CMPEQ: "eq", Ops.CMPNE: "ne"}, "uint": {Ops.CMPLT: "lo", Ops.CMPEQ: "eq",
                                                                                     Ops.CMPNE: "ne"},
@@ -117,25 +144,41 @@ def _wide(types: tuple[DType, ...]) -> tuple[DType, ...]: return tuple(t for t i
 
 TYPES: dict[str, tuple[DType, ...]] = {
   "int": SINTS + UINTS, "sint": SINTS, "uint": UINTS, "float": FLOATS, "bool": (dtypes.bool,),
+  "word": (dtypes.int32,), "single": (dtypes.float32,),
   "small": _small(SINTS + UINTS), "ssmall": _small(SINTS), "usmall": _small(UINTS),
   "wide": _wide(SINTS + UINTS), "swide": _wide(SINTS), "uwide": _wide(UINTS)}
 
 class RuleRow(NamedTuple):
-  """A row: the condition, and the lines."""
+  """A row: the condition on a constant or element, the signs of the bytes, and the lines."""
   condition: str
+  signs: str
   lines: tuple[str, ...]
 
-def parse(text: str) -> dict[tuple[Ops, DType], list[RuleRow]]:
+Rules = dict[tuple[Ops, DType], list[RuleRow]]
+
+def parse(text: str) -> Rules:
   """The rules of a table, by operation and type, best first."""
-  rules: dict[tuple[Ops, DType], list[RuleRow]] = {}
+  rules: Rules = {}
   for row in filter(None, text.split("\n")):
     name, types, *rest = re.split(r"  +", row)
-    condition, code = rest if len(rest) == 2 else ("", rest[0])
-    rule = RuleRow(condition, tuple(line.strip() for line in code.split(";")))
+    words, code = rest if len(rest) == 2 else ("", rest[0])
+    condition = next((word for word in words.split() if word.startswith("b:")), "")
+    signs = next((word for word in words.split() if word in SIGNS), "")
+    rule = RuleRow(condition, signs, tuple(line.strip() for line in code.split(";")))
     for dtype in TYPES[types]: rules.setdefault((Ops[name], dtype), []).append(rule)
   return rules
 
-SCALAR_RULES, VECTOR_RULES = parse(SCALAR), parse(VECTOR)
+SIGNS = ("ss", "uu", "us", "su")
+SCALAR_RULES = parse(SCALAR)
+# level -> its tables of rules for vectors, best first
+NEON = (VECTOR, PRODUCTS)
+LEVELS: dict[str, tuple[str, ...]] = {"arm64:neon": NEON, "arm64:dotprod": (DOTPROD, *NEON),
+                                      "arm64:bf16": (BF16, DOTPROD, *NEON)}
+
+@once
+def vector_rules(level: str) -> Rules:
+  """The rules of a level for vectors."""
+  return parse("\n".join(LEVELS[level]))
 
 def family(dtype: DType) -> str:
   """The key of CONDITIONS and LANES for the type of what is compared."""

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.arm64.select.arithmetic import Arithmetic
+from tinyhw.isa.arm64.select.dot import orders
 from tinyhw.isa.arm64.select.part import is_constant_vector, is_mask, scalar
 from tinyhw.isa.arm64.select.rules import FLOATS
 from tinyhw.isa.arm64.select.vector import Vectors
@@ -63,8 +64,25 @@ class Selector(Arithmetic, Vectors):
     for u, users in self.users.items():
       if u.op in GroupOp.Comparison and u.dtype.count == 1 and all(s.op is not Ops.ACC for s in u.src):
         if all(is_condition(u, user) for user in users): self.flags.add(u)
-      elif u.op is Ops.BROADCAST and u.dtype.scalar() in FLOATS and u.src[0].op not in (Ops.CONST, Ops.ACC):
-        if all(takes_element(u, user) for user in users): self.spread.add(u)
+      elif u.op is Ops.BROADCAST and all(self.takes_element(u, user) for user in users): self.spread_if_loaded(u)
+
+  def takes_element(self, u: UOp, user: UOp) -> bool:
+    """Whether a user multiplies by a broadcast as an element of a register."""
+    if sum(s is u for s in user.src) != 1: return False
+    return any(rule.condition == "b:element" and sources[1] is u
+               for rule in self.rules.get((user.op, user.dtype.scalar()), ()) for sources in orders(user, rule))
+
+  def spread_if_loaded(self, u: UOp) -> None:
+    """Leave a broadcast to its users, if its scalar is in a vector register: a float, or a word loaded for it alone."""
+    source = u.src[0]
+    if source.dtype in FLOATS:
+      if source.op not in (Ops.CONST, Ops.ACC): self.spread.add(u)
+      return
+    chain = (source, source.src[0]) if source.op is Ops.BITCAST else (source,)
+    if chain[-1].op is not Ops.LOAD or len(chain[-1].src) > 1 or chain[-1].dtype.itemsize != 4: return
+    if any(len(self.users[s]) > 1 for s in chain): return
+    self.spread.add(u)
+    self.in_vector.update(chain)
 
   # ***** the pass *****
 
@@ -91,6 +109,7 @@ class Selector(Arithmetic, Vectors):
   def value(self, u: UOp) -> Reg:
     if u.op is Ops.CONST: return self.constant(u.dtype, u.arg)
     if is_constant_vector(u): return self.constant_lanes(u)
+    if u in self.spread: return self.shared(("broadcast", u), lambda: self.broadcast(u))
     found = self.values.get(u)
     if found is None:
       raise CompileError(f"{self.function.name}: no value for {u}; its definition does not come before its use")
@@ -181,7 +200,7 @@ class Selector(Arithmetic, Vectors):
     if dtype.count > 1:
       value = self.code(f"ldr {VECTORS[access_bytes(dtype)]}%d, {text}", **registers)
       return self.mask_of(u, dtypes.uint8.vec(dtype.count), value) if is_mask(u) else value
-    if dtype in FLOATS: return self.code(f"ldr {scalar(dtype)}%d, {text}", **registers)
+    if dtype in FLOATS or u in self.in_vector: return self.code(f"ldr {scalar(dtype)}%d, {text}", **registers)
     return self.code(f"{LOADS[dtype.itemsize][dtype not in dtypes.sints]}%d, {text}", **registers)
 
   def store(self, u: UOp) -> None:
@@ -245,11 +264,6 @@ def is_condition(u: UOp, user: UOp) -> bool:
   if user.op is Ops.WHERE: return user.src[0] is u and u not in user.src[1:] and user.dtype is not dtypes.bool
   if user.op is Ops.IF: return True
   return user.op is Ops.STORE and len(user.src) > 2 and user.src[2] is u and user.src[1] is not u
-
-def takes_element(u: UOp, user: UOp) -> bool:
-  """Whether a user multiplies by a broadcast as an element of a register."""
-  if user.op not in (Ops.MUL, Ops.MULACC) or user.dtype.scalar() not in FLOATS: return False
-  return sum(s is u for s in user.src) == 1 and u in user.src[:2]
 
 def access_bytes(dtype: DType) -> int:
   """Bytes in memory. A bool is a byte."""

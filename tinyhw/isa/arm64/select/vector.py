@@ -18,7 +18,8 @@ class Vectors(Casts):
       self.mask_bytes[u] = 1
       return self.mask_of_flag(source)
     lanes = arrangement(size, u.dtype.itemsize)
-    if source.dtype in FLOATS: return self.code(f"dup v%d.{lanes}, v%a.{ELEMENTS[size]}[0]", a=self.value(source))
+    if source.dtype in FLOATS or source in self.in_vector:
+      return self.code(f"dup v%d.{lanes}, v%a.{ELEMENTS[size]}[0]", a=self.value(source))
     return self.code(f"dup v%d.{lanes}, {width(source.dtype)}%a", a=self.value(source))
 
   def vectorize(self, u: UOp) -> Reg:
