@@ -22,6 +22,7 @@ from test.helpers import ENGINES, keeps_host_memory, on
 from test.house import scope
 from tinyhw.config import CACHEDIR, CHECK, DEV, EMULATE
 from tinyhw.device import Device
+from tinyhw.drivers.cpu import CPUDevice
 
 # A shell lets what it starts in the background ignore Ctrl-C, and so would all that starts there; tests interrupt
 # themselves and their programs.
@@ -124,13 +125,15 @@ def pytest_testnodedown(node: Any, error: object) -> None:
   COUNTER.workgroups += getattr(node, "workeroutput", {}).get("workgroups", 0)
 
 def workgroups() -> int:
-  """Workgroups that this process has executed, on virtual GPUs or on OpenCL's devices."""
+  """Workgroups that this process has executed, on virtual GPUs or on OpenCL's devices; submissions to worker threads.
+  """
   if EMULATE.value: return sum(gpu.workgroups for gpu in emulator.box(EMULATE.value).gpus)
-  return sum(getattr(device, "workgroups", 0) for device in Device._opened.values())
+  return sum(device.ring.timeline if isinstance(device, CPUDevice) else getattr(device, "workgroups", 0)
+             for device in Device._opened.values())
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-  """A run of the suite on a virtual GPU or PoCL that executes nothing shows nothing, and has failed."""
+  """A run of the suite on a virtual GPU, PoCL or arm64 that executes nothing shows nothing, and has failed."""
   if not (session.config.getoption("--suite") and COUNTER.chip): return
   COUNTER.workgroups += workgroups()
   if hasattr(session.config, "workeroutput"):

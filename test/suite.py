@@ -1,5 +1,6 @@
-"""The tensor suite: which tests say what a device computes, and the command that runs them on virtual GPUs, and on
-PoCL, an OpenCL driver whose device is the processor. Where PoCL is not installed it is left out, with the reason.
+"""The tensor suite: which tests say what a device computes, and the command that runs them on virtual GPUs, on PoCL, an
+OpenCL driver whose device is the processor, and on the CPU device under QEMU's AArch64 (test/support/arm64/root.py).
+Where PoCL or QEMU is not installed it is left out, with the reason.
 
     python3 test/suite.py                        # all tests on each of CHIPS, in turn; writes the counts (RECORD)
     python3 test/suite.py --share 16 gfx942      # a sixteenth, drawn by the names of tests and chip; writes nothing
@@ -20,6 +21,7 @@ import datetime
 import importlib.util
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -31,7 +33,7 @@ from typing import NamedTuple
 TEST = Path(__file__).resolve().parent
 RECORD = TEST / "golden/tensor_suite.txt"
 CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx950", "NV": "sm_80 sm_89 sm_90",
-                                            "OPENCL": "pocl"}.items()
+                                            "OPENCL": "pocl", "CPU": "arm64"}.items()
          for chip in chips.split()}
 NEEDED = ("pytest", "xdist", "hypothesis", "numpy")  # what a Python must have to run the suite itself
 ENDED = (0, 1)  # pytest's statuses of runs that came to their end: others were interrupted, or never began. A run whose
@@ -56,8 +58,9 @@ OUT = {file: reason for reason, files in {
   "nn/test_zip_archive",
 }.items() for file in (f"{name}.py" for name in files.split())}
 
-# Of a share, one test in this many: PoCL's compiler takes a tenth of a second for a kernel
-SPARSER = {"pocl": 4}
+# Of a share, one test in this many: PoCL's compiler takes a tenth of a second for a kernel, and Python under QEMU is 13
+# times as slow
+SPARSER = {"pocl": 4, "arm64": 8}
 
 def files() -> list[str]:
   """The suite's files, relative to test/."""
@@ -70,8 +73,10 @@ def chip_of(name: str) -> str:
   return found[0] if found else ""
 
 def chip_here(emulated: str, device: str) -> str:
-  """The chip of EMULATE's cards, or the one of the device that DEV names; empty for the host's own."""
-  named = [chip for chip, kind in CHIPS.items() if kind == device.partition(":")[0] == "OPENCL"]
+  """The chip of EMULATE's cards, or the one of the device that DEV names; empty for an x86 host's own."""
+  kind = device.partition(":")[0]
+  if kind == "CPU" and platform.machine() not in ("aarch64", "arm64"): kind = ""
+  named = [chip for chip, kinds in CHIPS.items() if kinds == kind and kind in ("OPENCL", "CPU")]
   return chip_of(emulated) or (named[0] if named else "")
 
 def drawn(test: str, by: str, share: int) -> bool:
@@ -82,7 +87,7 @@ def drawn(test: str, by: str, share: int) -> bool:
 
 class Run(NamedTuple):
   """The counts of a run of the suite on a chip. commit: of the tree that was tested. workgroups: executed by the
-  virtual GPU, or by PoCL. skipped: how many tests for each reason.
+  virtual GPU, or by PoCL; on arm64 submissions to the worker threads. skipped: how many tests for each reason.
   """
   chip: str
   date: str
@@ -112,7 +117,7 @@ def recorded() -> dict[str, Run]:
 def record(runs: list[Run]) -> None:
   """Write them down in the place of earlier ones of the same chips."""
   all_runs = {**recorded(), **{run.chip: run for run in runs}}
-  head = ("# The last runs of the whole tensor suite on virtual GPUs and on PoCL, under all checks; python3 "
+  head = ("# The last runs of the whole tensor suite on virtual GPUs, on PoCL and under QEMU, under all checks; python3 "
           "test/suite.py writes this.\n")
   RECORD.write_text(head + "".join(f"{all_runs[chip].line()}\n" for chip in CHIPS if chip in all_runs), "utf-8")
 
@@ -180,17 +185,22 @@ def environment(share: int) -> tuple[str, list[str], int]:
 def variables_of(chip: str, folder: str) -> dict[str, str]:
   """Environment variables for a chip: CARDS cards of it. folder: for what its driver compiles."""
   common = dict(os.environ, DEV=CHIPS[chip], HCQDEV_WAIT_TIMEOUT_MS=PATIENCE)
+  if CHIPS[chip] == "CPU": return dict(common, EMULATE="", ARM64_CPU="cortex-a72")
   if CHIPS[chip] != "OPENCL": return dict(common, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1")
   return dict(common, EMULATE="", OPENCL_DEVICES="portable computing language", OPENCL_LANES="1", POCL_CACHE_DIR=folder,
               POCL_DEVICES=" ".join(["pthread"] * CARDS))
 
 OPEN = "from tinyhw.device import Device\nDevice['OPENCL:%d']" % (CARDS - 1)
 
-def why_absent(chip: str, python: str, variables: dict[str, str]) -> str:
-  """Return why a chip's driver is not on this machine; empty if it is. Virtual cards are everywhere."""
-  if CHIPS[chip] != "OPENCL": return ""
-  done = subprocess.run([python, "-c", OPEN], cwd=TEST.parent, env=variables, capture_output=True, text=True)
-  return done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
+ARM64_ROOT = TEST / "support/arm64/root.py"
+
+def why_absent(chip: str, python: str, variables: dict[str, str], folder: str) -> str:
+  """Return why a chip's driver, or a Python for it, is not on this machine; empty if it is. Virtual cards are
+  everywhere. folder: where that Python is made."""
+  command = {"OPENCL": [python, "-c", OPEN], "CPU": [python, str(ARM64_ROOT), "build", folder]}.get(CHIPS[chip])
+  if command is None: return ""
+  done = subprocess.run(command, cwd=TEST.parent, env=variables, capture_output=True, text=True)
+  return (done.stderr or done.stdout).strip().rpartition("\n")[2] if done.returncode else ""
 
 def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
   """pytest's exit status, and what it counted."""
@@ -198,11 +208,12 @@ def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
   if share > 1: share *= SPARSER.get(chip, 1)
   with tempfile.TemporaryDirectory() as folder:
     variables = variables_of(chip, folder)
-    if absent := why_absent(chip, python, variables):
+    if absent := why_absent(chip, python, variables, folder):
       print(f"suite.py: {chip} is left out: {absent}", flush=True)
       return 0, None
     told = Path(folder, "run")
-    command = [python, "-m", "pytest", *spread, "--suite", "tensor", "--share", str(share), "--count-into", str(told),
+    start = [str(ARM64_ROOT), "test", folder] if CHIPS[chip] == "CPU" else ["-m", "pytest"]
+    command = [python, *start, *spread, "--suite", "tensor", "--share", str(share), "--count-into", str(told),
                *rest]
     title = f"suite.py: {chip}: {' '.join(command[1:])}"
     if share == 1:
@@ -222,7 +233,7 @@ def rotated(chips: list[str], count: int, commit: str) -> list[str]:
 
 def main() -> int:
   """Run the suite on the chips that are named; 0 if all passed."""
-  parser = argparse.ArgumentParser(description="Run the tensor suite on virtual GPUs and on PoCL.")
+  parser = argparse.ArgumentParser(description="Run the tensor suite on virtual GPUs, on PoCL and under QEMU.")
   parser.add_argument("chips", nargs="*", default=list(CHIPS), metavar="CHIP",
                       help=f"one of {', '.join(CHIPS)}; all of them if none is named")
   parser.add_argument("--share", type=int, default=1, metavar="N", help="run one test of N")

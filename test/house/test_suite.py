@@ -58,19 +58,31 @@ def test_outcomes_are_counted() -> None:
 def test_chips_of_names(name: str, chip: str) -> None: assert suite.chip_of(name) == chip
 
 @pytest.mark.parametrize("emulated, device, chip", [
-  ("gfx942x6", "AMD", "gfx942"), ("", "OPENCL:1", "pocl"), ("", "OPENCL", "pocl"), ("", "CPU", ""), ("", "", "")])
+  ("gfx942x6", "AMD", "gfx942"), ("", "OPENCL:1", "pocl"), ("", "OPENCL", "pocl"), ("", "", "")])
 def test_chips_here(emulated: str, device: str, chip: str) -> None: assert suite.chip_here(emulated, device) == chip
 
 def test_a_driver_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
                                                     capsys: pytest.CaptureFixture[str]) -> None:
   variables = suite.variables_of("pocl", str(tmp_path))
   assert variables["DEV"] == "OPENCL" and not variables["EMULATE"] and variables["POCL_DEVICES"].count("pthread") == 6
-  assert suite.why_absent("gfx942", sys.executable, {}) == ""
-  absent = suite.why_absent("pocl", sys.executable, {**variables, "OPENCL_DEVICES": "no such driver"})
+  assert suite.why_absent("gfx942", sys.executable, {}, "") == ""
+  absent = suite.why_absent("pocl", sys.executable, {**variables, "OPENCL_DEVICES": "no such driver"}, "")
   assert "device OPENCL:5 does not open" in absent
   monkeypatch.setattr(suite, "why_absent", lambda *_: "it is not installed")
   assert suite.run_on("pocl", 16, []) == (0, None)
   assert capsys.readouterr().out == "suite.py: pocl is left out: it is not installed\n"
+
+def test_arm64_is_left_out_without_qemu(tmp_path: Path) -> None:
+  """The command that makes its Python says what to install."""
+  variables = suite.variables_of("arm64", str(tmp_path))
+  assert variables["DEV"] == "CPU" and variables["ARM64_CPU"] == "cortex-a72" and not variables["EMULATE"]
+  absent = suite.why_absent("arm64", sys.executable, {**variables, "PATH": ""}, str(tmp_path))
+  assert absent == "apt-get is missing: the root is made from a Debian archive"
+
+@pytest.mark.parametrize("machine, chip", [("aarch64", "arm64"), ("x86_64", "")])
+def test_the_cpu_device_is_a_chip_on_aarch64(machine: str, chip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(suite.platform, "machine", lambda: machine)
+  assert suite.chip_here("", "CPU") == chip and suite.chip_here("", "") == ""
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sharing", (["-n", "0"], ["-n", "2"]), ids=("one process", "two"))

@@ -25,7 +25,7 @@ class Target(NamedTuple):
   """A line of the table. golden: vectors, and the pattern of those that belong to this target. files: tests that must
   exist for each level.
 
-  tools: independent assemblers that made the vectors. chip: the virtual GPU, whose recorded run of the tensor suite is
+  tools: independent assemblers that made the vectors. chip: the virtual GPU (or arm64: QEMU), whose recorded run of the tensor suite is
   all of L2; without one that passed, L2 is reached in part.
   """
   name: str
@@ -55,7 +55,8 @@ TARGETS = (
          "`docs/tour.md`"),
   Target("x86-64, AVX-512", ("golden/x86_64.txt", f"(?:{WIDE})"), {**X86, "L2": "isa/x86/select/test_evex.py"},
          "Intel Granite Rapids (KVM guest), Linux: `examples/digits.py`, `test/isa/x86/test_silicon.py`"),
-  Target("AArch64, AdvSIMD to SVE2", ("golden/arm64.txt", ""), ARM64, tools="llvm-mc 19 and GNU as 2.40"),
+  Target("AArch64, AdvSIMD to SVE2", ("golden/arm64.txt", ""), ARM64, tools="llvm-mc 19 and GNU as 2.40",
+         chip="arm64"),
   *(Target(f"AMD {name} ({chip})", (f"golden/amd_{chip}.txt", "^(?!@)"), AMD, tools=tools, chip=chip)
     for name, chip, tools in (
     ("RDNA3", "gfx1100", "LLVM 19 and 22"), ("RDNA4", "gfx1200", "LLVM 19 and 22"),

@@ -20,7 +20,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 DEFAULT_CPU = "max,sve-default-vector-length=32"
-HOSTS = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments")
+HOSTS = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments", "xdist", "execnet")
+DISTRIBUTIONS = ("pytest", "pluggy", "pytest-xdist", "execnet")   # pytest finds plugins, and versions, by metadata
 PACKAGES = ("python3", "libgcc-s1", "libstdc++6", "python3-hypothesis")
 CONFIG = """APT::Architecture "arm64";
 APT::Architectures {{ "arm64"; "{native}"; }};
@@ -114,6 +115,11 @@ def borrowed(folder: Path) -> Path:
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None: continue
     target = Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)
+    if not (links / target.name).exists(): (links / target.name).symlink_to(target)
+  for name in DISTRIBUTIONS:
+    found = next((f for f in importlib.metadata.files(name) or () if f.name == "METADATA"), None)
+    if found is None: continue
+    target = Path(found.locate()).parent
     if not (links / target.name).exists(): (links / target.name).symlink_to(target)
   (folder / "root/usr/lib/python3/dist-packages/host.pth").write_text(f"{links}\n")
   return links

@@ -36,8 +36,8 @@ of the letter, in two bits where there are four. A second choice has N.
 **Variants.** w x, or b h s d q, or arrangements (8b 16b 4h ...): a row for each. Without them the line is one row.
 
 Properties: load, store, jump, end, call, barrier, rf, wf (flags read, written); back, pair, status (form.py); alias:
-the other spelling is preferred; unseen: the decoder takes another spelling. Of several rows that a word fits, the decoder
-takes the one with the most fixed bits, then the first.
+the other spelling is preferred; unseen: the decoder takes another spelling. Of several rows that a word fits, the
+decoder takes the one with the most fixed bits, then the first.
 """
 from __future__ import annotations
 import itertools
