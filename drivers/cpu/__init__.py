@@ -37,7 +37,7 @@ class CPUDevice(HostDevice):
             "signature": self.processor.signature,
             "features": sorted(self.processor.features), "cache_bytes": self.processor.cache_bytes,
             "local_bytes": self.processor.local_bytes, "threads": self.ring.threads,
-            "vector_rate": self.processor.vector_rate(self.arch),
+            "vector_rate": self.processor.vector_rate(self.arch), "next_level": next_level(self.processor, self.arch),
             "memory_limit": self.allocator.limit}
 
   def close(self) -> None:
@@ -92,6 +92,15 @@ def choose_arch(found: Processor | ArmProcessor, wanted: str) -> str:
                       f"{least} needs; use DEV=CLANG with a C "
                       "compiler, or DEV=PYTHON")
   return best
+
+def next_level(found: Processor | ArmProcessor, arch: str) -> str:
+  """Why kernels are not compiled for the level above an arch string. Empty for the highest one."""
+  levels = list(found.levels)
+  above = levels[:levels.index(arch)]
+  if not above: return ""
+  missing = found.missing(above[-1])
+  if not missing: return f"{above[-1]} is possible, too: ARCH={arch} is set"
+  return f"no {above[-1]}: the processor or its operating system lacks {', '.join(missing)}"
 
 def machine_loop(runtime: Callable[[str], Code], visible: CodeVisibility | None) -> MachineLoop:
   """Return the worker loop as machine code of this processor. visible: of visible_code."""

@@ -103,8 +103,9 @@ def detect(words: Callable[[int], int] = auxiliary, core: Path = CORE) -> ArmPro
   text = read_text(core / "regs/identification/midr_el1")
   midr = int(text, 16) if text else 0
   implementer = midr >> 24
-  brand = PARTS.get((implementer, midr >> 4 & 0xfff), "")
-  return ArmProcessor(IMPLEMENTERS.get(implementer, ""), brand, midr, features, caches_of(core))
+  vendor, part = IMPLEMENTERS.get(implementer, ""), midr >> 4 & 0xfff
+  brand = PARTS.get((implementer, part), f"{vendor or f'implementer {implementer:#x}'}, part {part:#x}" if midr else "")
+  return ArmProcessor(vendor, brand, midr, features, caches_of(core))
 
 class CodeVisibility:
   """Caches made coherent after code was placed. Its own code is on a fresh page, which Linux cleans when the page

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tinyhw import device
 from tinyhw.config import ARCH
 from tinyhw.device import Device, runtime
-from tinyhw.drivers.cpu import CPUDevice, choose_arch, processor, visible_code
+from tinyhw.drivers.cpu import CPUDevice, choose_arch, next_level, processor, visible_code
 from tinyhw.drivers.cpu.memory import CodeArena
 from tinyhw.selftest.frame import Absent, Session, Probe, Tools, Wrong
 
@@ -21,7 +21,9 @@ def begin(name: str, tools: Tools) -> CPUSession: return CPUSession(name, tools)
 
 def which(s: CPUSession) -> str:
   found = processor(runtime)
-  return f"{found.brand or found.vendor}: {choose_arch(found, ARCH.value)}"
+  arch = choose_arch(found, ARCH.value)
+  words = [f"{found.brand or found.vendor or 'of unknown identity'}: {arch}", next_level(found, arch)]
+  return "; ".join(filter(None, words))
 
 def rights(address: int, lines: Sequence[str]) -> str:
   """Return the rights of the mapping that contains an address, by the lines of /proc/self/maps: "r-xp"."""

@@ -113,7 +113,9 @@ def diagnose(name: str) -> list[dict[str, Any]]:
   if found is not None:
     return [finding._asdict() for finding in importlib.import_module(DRIVERS[kind] + ".doctor").diagnose(int(ordinal))]
   device = _device(name)
-  if device["opens"]: return [{"name": name, "state": "ok", "words": f"opens: {device['arch']}", "fix": ""}]
+  if device["opens"]:
+    words = [("ok", f"opens: {device['arch']}"), ("note", device.get("next_level", ""))]
+    return [{"name": name, "state": state, "words": text, "fix": ""} for state, text in words if text]
   return [{"name": name, "state": "problem", "words": device["reason"], "fix": fix(name, device["reason"]) or ""}]
 
 def show_findings(findings: list[dict[str, Any]]) -> str:

@@ -60,6 +60,19 @@ def test_identity_and_caches(tmp_path: Path) -> None:
   assert found.cache_bytes == (65536, 1 << 20, 32 << 20) and found.local_bytes == 1 << 19
   assert found.vector_rate("arm64:neon") == 2
 
+def test_a_processor_that_is_not_in_the_table_has_its_numbers(tmp_path: Path) -> None:
+  """A bug report should say which one it was."""
+  for number, midr in enumerate(("0x00000000610f0220", "0x00000000990fabc0")): core(tmp_path / str(number), midr, {})
+  assert detected("max", tmp_path / "0").brand == "Apple, part 0x22"
+  assert detected("max", tmp_path / "1").brand == "implementer 0x99, part 0xabc"
+
+@pytest.mark.parametrize("name,arch,words", [
+  ("max", "arm64:bf16", ""), ("max", "arm64:neon", "arm64:dotprod is possible, too: ARCH=arm64:neon is set"),
+  ("Neoverse N1", "arm64:dotprod", "no arm64:bf16: the processor or its operating system lacks bf16, i8mm"),
+  ("Cortex-A72", "arm64:neon", "no arm64:dotprod: the processor or its operating system lacks dotprod")])
+def test_the_level_above_and_what_it_lacks(name: str, arch: str, words: str, tmp_path: Path) -> None:
+  assert cpu.next_level(detected(name, tmp_path), arch) == words
+
 def test_a_machine_that_says_nothing(tmp_path: Path) -> None:
   found = detected("max", tmp_path / "absent")
   assert (found.vendor, found.brand, found.signature, found.cache_bytes) == ("", "", 0, (0, 0, 0))
