@@ -117,8 +117,8 @@ def recorded() -> dict[str, Run]:
 def record(runs: list[Run]) -> None:
   """Write them down in the place of earlier ones of the same chips."""
   all_runs = {**recorded(), **{run.chip: run for run in runs}}
-  head = ("# The last runs of the whole tensor suite on virtual GPUs, on PoCL and under QEMU, under all checks; python3 "
-          "test/suite.py writes this.\n")
+  head = ("# The last runs of the whole tensor suite on virtual GPUs, on PoCL and under QEMU, under all checks; "
+          "python3 test/suite.py writes this.\n")
   RECORD.write_text(head + "".join(f"{all_runs[chip].line()}\n" for chip in CHIPS if chip in all_runs), "utf-8")
 
 def table() -> str:

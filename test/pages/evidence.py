@@ -25,8 +25,8 @@ class Target(NamedTuple):
   """A line of the table. golden: vectors, and the pattern of those that belong to this target. files: tests that must
   exist for each level.
 
-  tools: independent assemblers that made the vectors. chip: the virtual GPU (or arm64: QEMU), whose recorded run of the tensor suite is
-  all of L2; without one that passed, L2 is reached in part.
+  tools: independent assemblers that made the vectors. chip: the virtual GPU (arm64: QEMU), whose recorded run of the
+  tensor suite is all of L2; without one that passed, L2 is reached in part.
   """
   name: str
   golden: tuple[str, str]
