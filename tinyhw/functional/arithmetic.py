@@ -125,6 +125,7 @@ def round(input: Tensor, decimals: int = 0) -> Tensor:
   """Round to a number of decimals, halves to even."""
   decimals = whole("decimals", decimals)
   if not decimals: return checked("round", input).round()
+  want_float("round to decimals", input)
   scale = 10.0 ** abs(decimals)
   if decimals > 0: return input.mul(scale).round().div(scale)
   return input.div(scale).round().mul(scale)

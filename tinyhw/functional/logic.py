@@ -3,44 +3,31 @@
 Source of the meanings: PyTorch's documentation.
 """
 from __future__ import annotations
-import math
+from collections.abc import Callable
 from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError
 from tinyhw.functional.operands import (
-  as_row, axes_of, checked, common_shape, rank, result_type, sizes, tensor, tensors)
+  as_row, axes_of, checked, common_shape, result_type, sizes, tensor, tensors)
 from tinyhw.methods.base import Handle
 from tinyhw.tensor import Tensor
 
-def _compared(name: str, input: Any, other: Any) -> Tensor:
-  if isinstance(input, Handle) and not isinstance(other, Handle): return getattr(input, name)(other)  # type: ignore[no-any-return]
-  a, b = tensors(input, other)
-  return getattr(a, name)(b)  # type: ignore[no-any-return]
+def _infix(method: str, sign: str, weak: bool = False) -> Callable[[Any, Any], Tensor]:
+  """Return a method of Tensor as a function of two operands, promoted. weak: a number after a tensor stays a number,
+  so that one outside of the tensor's type compares by its value."""
+  def function(input: Any, other: Any) -> Tensor:
+    if weak and isinstance(input, Handle) and not isinstance(other, Handle): a, b = input, other
+    else: a, b = tensors(input, other)
+    return getattr(a, method)(b)  # type: ignore[no-any-return]
+  function.__name__ = function.__qualname__ = method
+  function.__doc__ = f"Return input {sign} other."
+  return function
 
-def eq(input: Any, other: Any) -> Tensor:
-  """Return input == other."""
-  return _compared("eq", input, other)
-
-def ne(input: Any, other: Any) -> Tensor:
-  """Return input != other."""
-  return _compared("ne", input, other)
-
-def lt(input: Any, other: Any) -> Tensor:
-  """Return input < other."""
-  return _compared("lt", input, other)
-
-def le(input: Any, other: Any) -> Tensor:
-  """Return input <= other."""
-  return _compared("le", input, other)
-
-def gt(input: Any, other: Any) -> Tensor:
-  """Return input > other."""
-  return _compared("gt", input, other)
-
-def ge(input: Any, other: Any) -> Tensor:
-  """Return input >= other."""
-  return _compared("ge", input, other)
+eq, ne, lt, le, gt, ge = (_infix(name, sign, weak=True) for name, sign in (
+  ("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")))
+bitwise_and, bitwise_or, bitwise_xor, bitwise_left_shift, bitwise_right_shift = (_infix(name, sign) for name, sign in (
+  ("bitwise_and", "&"), ("bitwise_or", "|"), ("bitwise_xor", "^"), ("lshift", "<<"), ("rshift", ">>")))
 
 def equal(input: Tensor, other: Tensor) -> bool:
   """Return True if two tensors have one shape and equal elements."""
@@ -59,41 +46,17 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
   """Return True if all elements are close."""
   return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
 
-def logical_and(input: Tensor, other: Tensor) -> Tensor:
-  """Return True where both are not zero."""
-  return checked("logical_and", input).bool().bitwise_and(checked("logical_and", other).bool())
+def _truths(name: str, meaning: str) -> Callable[[Tensor, Tensor], Tensor]:
+  """Return an operator of bools as a function of the truth of two tensors."""
+  def function(input: Tensor, other: Tensor) -> Tensor:
+    a, b = (checked(f"logical_{name}", x).bool() for x in (input, other))
+    return getattr(a, f"bitwise_{name}")(b)  # type: ignore[no-any-return]
+  function.__name__ = function.__qualname__ = f"logical_{name}"
+  function.__doc__ = f"Return True where {meaning}."
+  return function
 
-def logical_or(input: Tensor, other: Tensor) -> Tensor:
-  """Return True where one is not zero at least."""
-  return checked("logical_or", input).bool().bitwise_or(checked("logical_or", other).bool())
-
-def logical_xor(input: Tensor, other: Tensor) -> Tensor:
-  """Return True where just one is not zero."""
-  return checked("logical_xor", input).bool().bitwise_xor(checked("logical_xor", other).bool())
-
-def _bits(name: str, input: Any, other: Any) -> Tensor:
-  a, b = tensors(input, other)
-  return getattr(a, name)(b)  # type: ignore[no-any-return]
-
-def bitwise_and(input: Any, other: Any) -> Tensor:
-  """Return input & other."""
-  return _bits("bitwise_and", input, other)
-
-def bitwise_or(input: Any, other: Any) -> Tensor:
-  """Return input | other."""
-  return _bits("bitwise_or", input, other)
-
-def bitwise_xor(input: Any, other: Any) -> Tensor:
-  """Return input ^ other."""
-  return _bits("bitwise_xor", input, other)
-
-def bitwise_left_shift(input: Any, other: Any) -> Tensor:
-  """Return input << other."""
-  return _bits("lshift", input, other)
-
-def bitwise_right_shift(input: Any, other: Any) -> Tensor:
-  """Return input >> other."""
-  return _bits("rshift", input, other)
+logical_and, logical_or, logical_xor = (_truths(name, meaning) for name, meaning in (
+  ("and", "both are not zero"), ("or", "one at least is not zero"), ("xor", "just one is not zero")))
 
 def isinf(input: Tensor) -> Tensor:
   """Return True for infinities."""
@@ -118,11 +81,10 @@ def signbit(input: Tensor) -> Tensor:
   return x.bitcast({2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}[x.dtype.itemsize]).lt(0)
 
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
-  """Return 0 for negative elements, values for zeros, 1 for positive ones."""
+  """Return 0 for negative elements and NaN, values for zeros, 1 for positive ones."""
   a, b = checked("heaviside", input), checked("heaviside", values)
   if a.dtype is not b.dtype: raise DTypeError(f"heaviside wants tensors of one type, not {a.dtype} and {b.dtype}")
-  return a.isnan().where(math.nan, a.eq(0).where(b, a.gt(0).cast(a.dtype))) if rank(a.dtype) == 2 else a.eq(0).where(
-    b, a.gt(0).cast(a.dtype))
+  return a.eq(0).where(b, a.gt(0).cast(a.dtype))
 
 def isin(elements: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False) -> Tensor:
   """Return True where an element is one of test_elements."""

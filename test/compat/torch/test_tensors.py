@@ -6,7 +6,7 @@ from torch_cases import agree
 
 import tinyhw.compat.torch as torch
 from tinyhw import Tensor
-from tinyhw.errors import ArgumentError
+from tinyhw.errors import ArgumentError, DTypeError
 
 CASES = """
 x + ints
@@ -59,6 +59,12 @@ def test_writes_in_place() -> None:
   assert x.tolist() == [0.0] * 4
   with pytest.raises(ArgumentError, match="cannot be written into"): x.sum_()
   with pytest.raises(AttributeError, match="frob_"): x.frob_()
+  with pytest.raises(DTypeError, match="cannot be written"): torch.tensor([1]).add_(1.5)
+
+def test_what_is_no_number_is_not_equal() -> None:
+  x = torch.tensor([1, 2])
+  assert (x == None) is False and (x != "1") is True   # noqa: E711
+  assert (x == 2).tolist() == [False, True]
 
 def test_gradients() -> None:
   x = torch.tensor([1.0, 2.0], requires_grad=True)

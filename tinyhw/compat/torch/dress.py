@@ -11,6 +11,7 @@ from typing import Any
 
 from tinyhw.dtype import DType, dtypes, to_dtype
 from tinyhw.errors import ArgumentError, DTypeError, TinyError
+from tinyhw.functional.operands import rank
 from tinyhw.methods.base import Handle
 from tinyhw.tensor import Tensor
 
@@ -75,11 +76,9 @@ OUT_OF_THE_TYPE = frozenset("gather take aminmax amax amin multinomial index_sel
 def _written(out: Any, found: Any, exact: bool) -> Any:
   if isinstance(out, (tuple, list)): return type(out)([_written(a, b, exact) for a, b in zip(out, found)])
   if not isinstance(out, Handle): raise ArgumentError(f"out is a tensor, not {out!r}")
-  if exact and found.dtype is not out.dtype or _rank(found.dtype) > _rank(out.dtype):
+  if exact and found.dtype is not out.dtype or rank(found.dtype) > rank(out.dtype):
     raise DTypeError(f"a result of {found.dtype} is not written into out of {out.dtype}; give an out of that type")
   return out.assign(found.cast(out.dtype))
-
-def _rank(dtype: DType) -> int: return 0 if dtype is dtypes.bool else 1 if dtypes.is_int(dtype) else 2
 
 def kind_of(dtype: Any) -> DType | None:
   """Return a dtype, or None for None. Python's int and bool are PyTorch's int64 and bool."""

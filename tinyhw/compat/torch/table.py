@@ -151,8 +151,8 @@ _WINDOWS = {f"{_F}.windows": """general_cosine general_hamming hamming hann blac
 
 # Operands that PyTorch wants as tensors: all of the first two, the first, or one of the two at least.
 OPERANDS = {name: kind for kind, names in {
-  "all": "atan2 arctan2 ldexp logaddexp igamma igammac hypot clamp_min clamp_max gammainc gammaincc",
-  "first": "eq ne lt le gt ge copysign fmod rsub less less_equal greater greater_equal not_equal",
+  "all": "atan2 arctan2 ldexp logaddexp igamma igammac hypot gammainc gammaincc",
+  "first": "clamp_min clamp_max eq ne lt le gt ge copysign fmod rsub less less_equal greater greater_equal not_equal",
   "one": """remainder pow float_power xlogy xlog1py zeta add sub mul div floor_divide true_divide chebyshev_polynomial_t
     chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t
     shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h

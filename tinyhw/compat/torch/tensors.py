@@ -10,8 +10,9 @@ from typing import Any
 from tinyhw.compat.torch import table
 from tinyhw.compat.torch.dress import Dressed, dress, plain
 from tinyhw.dtype import DTypeLike
-from tinyhw.errors import ArgumentError
-from tinyhw.functional.operands import number_type
+from tinyhw.errors import ArgumentError, DTypeError
+from tinyhw.functional.operands import number_type, rank
+from tinyhw.methods.checks import is_number
 from tinyhw.tensor import Tensor
 
 class TorchTensor(Tensor):
@@ -30,6 +31,8 @@ class TorchTensor(Tensor):
     if not isinstance(value, Tensor): raise ArgumentError(f"only a tensor can be written in place, not {value!r}")
     if value.shape != self.shape:
       raise ArgumentError(f"a result of shape {value.shape} cannot be written into a tensor of shape {self.shape}")
+    if rank(value.dtype) > rank(self.dtype):
+      raise DTypeError(f"a result of {value.dtype} cannot be written into a tensor of {self.dtype}; cast one of them")
     plain(self).assign(plain(value.cast(self.dtype)))
     return self
 
@@ -63,11 +66,18 @@ def _fill_class() -> None:
   for sign, name in operators.items():
     setattr(TorchTensor, f"__{sign}__", methods[name])
     setattr(TorchTensor, f"__r{sign}__", _reflected(methods[name]))
-  for name in ("eq", "ne", "lt", "le", "gt", "ge"): setattr(TorchTensor, f"__{name}__", methods[name])
+  for name in ("lt", "le", "gt", "ge"): setattr(TorchTensor, f"__{name}__", methods[name])
+  for name in ("eq", "ne"): setattr(TorchTensor, f"__{name}__", _among_numbers(methods[name]))
   for name, made in (("T", "t"), ("H", "t"), ("mT", "adjoint"), ("mH", "adjoint")):
     setattr(TorchTensor, name, property(methods[made]))
   setattr(TorchTensor, "__rdiv__", _reflected(methods["div"]))
   setattr(TorchTensor, "where", _where)
+
+def _among_numbers(method: Callable[..., Any]) -> Callable[..., Any]:
+  """Let == and != leave what is neither tensor nor number to Python: x == None is False."""
+  def compared(self: Any, other: Any) -> Any:
+    return method(self, other) if isinstance(other, Tensor) or is_number(other) else NotImplemented
+  return compared
 
 def _reflected(method: Callable[..., Any]) -> Callable[..., Any]:
   def reflected(self: Any, other: Any) -> Any:

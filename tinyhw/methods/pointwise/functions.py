@@ -121,7 +121,7 @@ class Functions(Rounding):
     exact = u.eq(1) | u.eq(math.inf)
     factor = exact.where(1, self.div(exact.where(1, u.sub(1))))
     y = u.log()
-    return exact.where(self, y.mul(factor).detach().add(y.sub(y.detach())))
+    return exact.where(self, u.eq(0).where(y, y.mul(factor).detach().add(y.sub(y.detach()))))
 
   # ***** trigonometry *****
 
