@@ -11,10 +11,11 @@ from hypothesis import given, strategies as st
 import pytest
 
 from tinyhw.arithmetic import round_to
-from tinyhw.dtype import (ALIASES_BY_TYPE, FLOAT_FORMATS, DType, DTypes, can_lossless_cast, decode_float, dtypes,
+from tinyhw.dtype import (ALIASES_BY_TYPE, FLOAT_FORMATS, DType, DTypes, can_lossless_cast, complex_of, decode_float,
+                          dtypes,
                           encode_float, float_to_bf16,
-                          float_to_fp8, float_to_fp16, fp8_to_float, least_upper_dtype, least_upper_float, to_dtype,
-                          truncate)
+                          float_to_fp8, float_to_fp16, fp8_to_float, least_upper_dtype, least_upper_float, plane_of,
+                          to_dtype, truncate)
 from tinyhw.errors import DTypeError
 from tinyhw.tensor import Tensor
 
@@ -49,7 +50,7 @@ def test_names() -> None:
 def test_types_of_python(default: DType, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(DTypes, "_default_float", default)
   assert to_dtype(float) is default and to_dtype(int) is dtypes.default_int and to_dtype(bool) is dtypes.bool
-  for wrong in (str, complex, object, None, 5, 1.0, [float], Tensor):
+  for wrong in (str, object, None, 5, 1.0, [float], Tensor):
     with pytest.raises(DTypeError, match="unknown dtype"): to_dtype(wrong)  # type: ignore[arg-type]
 
 def test_types_of_numpy() -> None:
@@ -60,7 +61,7 @@ def test_types_of_numpy() -> None:
     for alike in (kind, kind.type, kind.newbyteorder()): assert to_dtype(alike) is d, alike
   assert (to_dtype(np.bool_) is dtypes.bool and to_dtype(np.intc) is dtypes.int32
           and to_dtype(np.longlong) is dtypes.int64)
-  for wrong in (np.complex64, np.str_, np.datetime64, np.longdouble, np.dtype("S3"), np.dtype("f4,i4"), np.float32(1),
+  for wrong in (np.clongdouble, np.str_, np.datetime64, np.longdouble, np.dtype("S3"), np.dtype("f4,i4"), np.float32(1),
                 np.ones(2)):
     with pytest.raises(DTypeError, match="unknown dtype"): to_dtype(wrong)
 
@@ -217,3 +218,13 @@ def test_a_type_with_lanes_that_two_threads_make_is_one(monkeypatch: pytest.Monk
     init(self, *given)
   monkeypatch.setattr(DType, "__init__", other)
   assert kind.vec(4) is made[0] is kind.vec(4)
+
+def test_complex_types() -> None:
+  """Types of tensors, whose planes have a real type."""
+  assert to_dtype(complex) is to_dtype("cfloat") is dtypes.complex64
+  assert [plane_of(d) for d in (*dtypes.complexes, dtypes.int8)] == [dtypes.float32, dtypes.float64, dtypes.int8]
+  assert [complex_of(d) for d in (dtypes.float64, dtypes.float32, dtypes.float16, dtypes.int64)] == [
+    dtypes.complex128, *[dtypes.complex64] * 3]
+  assert least_upper_dtype(dtypes.complex64, dtypes.float64) is dtypes.complex128
+  assert least_upper_dtype(dtypes.complex64, dtypes.int64) is least_upper_dtype(dtypes.complex64, dtypes.float16)
+  assert not set(dtypes.complexes) & set(dtypes.all)

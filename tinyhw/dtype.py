@@ -98,8 +98,11 @@ class DTypes:
   bfloat16 = DType.new(14, 16, "__bf16", None)
   float32 = DType.new(15, 32, "float", "f")
   float64 = DType.new(16, 64, "double", "d")
+  complex64 = DType.new(17, 64, "complex64", None)      # two planes of floats, of which no kernel knows
+  complex128 = DType.new(18, 128, "complex128", None)
 
   half, float, double = float16, float32, float64
+  cfloat, cdouble = complex64, complex128
   char, short, int, long = int8, int16, int32, int64
   uchar, ushort, uint, ulong = uint8, uint16, uint32, uint64
 
@@ -112,6 +115,7 @@ class DTypes:
   sints = (int8, int16, int32, int64)
   ints = uints + sints
   weaks = (weakint, weakfloat)
+  complexes = (complex64, complex128)    # types of tensors, not of elements in memory: not in `all`
   all = floats + ints + (bool,)
 
   _default_float: DType | None = None
@@ -144,6 +148,9 @@ class DTypes:
 
   @staticmethod
   def is_unsigned(x: DType) -> bool_: return x._scalar in _UINTS
+
+  @staticmethod
+  def is_complex(x: DType) -> bool_: return x in DTypes.complexes
 
   @staticmethod
   def is_bool(x: DType) -> bool_: return x._scalar is DTypes.bool
@@ -183,7 +190,7 @@ _UINTS = frozenset(DTypes.uints)
 ALIASES_BY_TYPE: dict[DType, str] = {}
 for _name in ("void", "weakint", "weakfloat", "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
               "uint64", "fp8e4m3", "fp8e5m2",
-              "fp8e4m3fnuz", "fp8e5m2fnuz", "float16", "bfloat16", "float32", "float64"):
+              "fp8e4m3fnuz", "fp8e5m2fnuz", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
   ALIASES_BY_TYPE[getattr(DTypes, _name)] = _name
 _BY_CNAME = {d.name: d for d in ALIASES_BY_TYPE}
 
@@ -200,11 +207,28 @@ def to_dtype(dtype: DTypeLike) -> DType:
   """
   if isinstance(dtype, DType): return dtype
   if dtype is bool or dtype is int or dtype is float: return dtypes.from_py(dtype())
+  if dtype is complex: return complex_of(dtypes.default_float)
   name = dtype if isinstance(dtype, str) else _numpy_name(dtype)
   found = getattr(DTypes, name.lower(), None) or _NUMPY.get(name)
   if not isinstance(found, DType):
     raise DTypeError(f"unknown dtype {dtype!r}; known: {', '.join(ALIASES_BY_TYPE.values())}")
   return found
+
+def plane_of(dtype: DType) -> DType:
+  """Return the type of the real and of the imaginary parts of a complex type; another type itself.
+
+  >>> dtype.plane_of(dtypes.complex64)
+  dtypes.float32
+  """
+  return {DTypes.complex64: DTypes.float32, DTypes.complex128: DTypes.float64}.get(dtype, dtype)
+
+def complex_of(dtype: DType) -> DType:
+  """Return the complex type whose parts hold a real type: complex128 for float64, else complex64.
+
+  >>> dtype.complex_of(dtypes.float32)
+  dtypes.complex64
+  """
+  return DTypes.complex128 if dtype in (DTypes.float64, DTypes.complex128) else DTypes.complex64
 
 # Types that extensions of NumPy name differently.
 _NUMPY = {
@@ -234,8 +258,9 @@ _PROMOTES: dict[DType, tuple[DType, ...]] = {
   DTypes.uint32: (DTypes.int64, DTypes.uint64), DTypes.uint64: (DTypes.weakfloat,), DTypes.weakfloat: DTypes.fp8s,
   DTypes.fp8e4m3: (DTypes.float16, DTypes.bfloat16), DTypes.fp8e5m2: (DTypes.float16, DTypes.bfloat16),
   DTypes.fp8e4m3fnuz: (DTypes.float16, DTypes.bfloat16), DTypes.fp8e5m2fnuz: (DTypes.float16, DTypes.bfloat16),
-  DTypes.float16: (DTypes.float32,), DTypes.bfloat16: (DTypes.float32,), DTypes.float32: (DTypes.float64,),
-  DTypes.float64: (),
+  DTypes.float16: (DTypes.float32,), DTypes.bfloat16: (DTypes.float32,),
+  DTypes.float32: (DTypes.float64, DTypes.complex64), DTypes.float64: (DTypes.complex128,),
+  DTypes.complex64: (DTypes.complex128,), DTypes.complex128: (),
 }
 _ancestors: dict[DType, frozenset[DType]] = {}
 _least_upper: dict[tuple[DType, ...], DType] = {}

@@ -28,14 +28,14 @@ from tinyhw.engine.schedule.multi import axis_of, check_axis
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError, UnknownValueError
 from tinyhw.files.storage import fetch
 from tinyhw.gradient import define_checkpoint, gradients
-from tinyhw.methods.base import GradMode, Handle, TensorType, leaves, register, stored
+from tinyhw.methods.base import GradMode, Handle, TensorType, complex_room, leaves, register, stored
 from tinyhw.methods.checks import flag, is_number, whole
 from tinyhw.methods.creation import checked_shape
 from tinyhw.methods.data import hostdata
 from tinyhw.methods.graph import graph
 from tinyhw.methods.graph.memory import constant_value, is_storage
 from tinyhw.methods.kernels import Kernels
-from tinyhw.methods.names import respell
+from tinyhw.methods.names import respell, widen
 from tinyhw.threads import lock
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -85,6 +85,9 @@ class Tensor(Kernels, metaclass=_TensorType):
     if requires_grad is not None: requires_grad = flag("requires_grad", requires_grad)
     self.grad, self._requires_grad, self._is_leaf, self._alias = None, requires_grad, False, None
     kind = None if dtype is None else to_dtype(dtype)
+    if kind in dtypes.complexes or isinstance(data, Handle) and data.holds_complex:
+      complex_room().fill(self, data, device, kind, requires_grad)
+      return
     whole, data = (data, data.uop) if isinstance(data, Handle) else (None, data)
     if isinstance(data, UOp):
       self.uop = _on_device(graph.element(data, kind), device)
@@ -107,7 +110,12 @@ class Tensor(Kernels, metaclass=_TensorType):
       self.uop = graph.constant(hostdata.type_of((data,)) if kind is None else kind, data, place)
       if requires_grad: self.uop = unique(self.uop)
     elif hostdata.holds_arrays(data): self.uop = _stacked(self, data, place, kind)
-    else: self.uop = stored(_host_data(data, kind), place)
+    else:
+      host = _host_data(data, kind)
+      if host.dtype in dtypes.complexes:
+        complex_room().fill(self, host, device, host.dtype, requires_grad)
+        return
+      self.uop = stored(host, place)
     self._is_leaf = True
     note(self)
 
@@ -345,6 +353,8 @@ class Tensor(Kernels, metaclass=_TensorType):
     >>> slope.tolist()
     [2.0, 4.0]
     """
+    if any([isinstance(t, Tensor) and t.holds_complex for t in targets]):
+      return complex_room().gradients(self, targets, gradient)  # type: ignore[no-any-return]
     for t in targets:
       if not isinstance(t, Tensor): raise ArgumentError(f"gradient() wants Tensors, not {t!r}")
       if not dtypes.is_float(t.dtype):
@@ -514,6 +524,7 @@ class Tensor(Kernels, metaclass=_TensorType):
     return total
 
 respell(Tensor)
+widen(Tensor)
 
 def _new_nodes(found: Any, known: set[UOp]) -> list[UOp]:
   """Return the nodes of the new float Tensors that a function returned."""
@@ -538,6 +549,7 @@ _LOST = ("a tensor below it was computed from contents that were overwritten in 
 # ***** making tensors *****
 
 def _host_data(data: Any, dtype: DType | None) -> hostdata.HostData:
+  if isinstance(data, complex): return hostdata.from_complex([data], (), dtype)
   if isinstance(data, (list, tuple, range)): return hostdata.from_nested(list(data), dtype)
   if isinstance(data, (bytes, bytearray)): return hostdata.from_bytes(data, dtype or dtypes.uint8)
   return hostdata.from_array(data, dtype)

@@ -1,12 +1,17 @@
 """methods/names.py: PyTorch's names of parameters on Tensor's methods."""
 from __future__ import annotations
 import inspect
+from pathlib import Path
+import subprocess
+import sys
 
 import pytest
 
-from tinyhw import Tensor
-from tinyhw.errors import ArgumentError
-from tinyhw.methods.names import NAMES, spelled
+from tinyhw import Tensor, dtypes
+from tinyhw.errors import ArgumentError, DTypeError
+from tinyhw.methods.base import is_complex
+from tinyhw.methods.graph import graph
+from tinyhw.methods.names import MIXED, NAMES, spelled
 
 def test_both_names_work() -> None:
   x = Tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -30,3 +35,23 @@ def test_the_table_names_parameters(method: str) -> None:
 def test_a_name_given_twice() -> None:
   with pytest.raises(ArgumentError, match="axis twice"): Tensor([1.0]).sum(axis=0, dim=0)
   assert spelled("f", {"dim": 1, "keepdim": True}, {"dim": "axis"}) == {"axis": 1, "keepdim": True}
+
+# ***** complex operands *****
+
+def test_complex_numbers_are_loaded_when_asked_for() -> None:
+  program = ("import sys; from tinyhw import Tensor; (Tensor([1.0]) * 2).tolist(); assert 'tinyhw.complex' not in "
+             "sys.modules; Tensor([1j]); assert 'tinyhw.complex.tensor' in sys.modules")
+  subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
+
+def test_no_node_is_complex() -> None:
+  x = Tensor([1j, 2]) * Tensor([1.0, 2.0])
+  for plane in (x.real, x.imag):   # type: ignore[attr-defined]
+    assert not any(u.dtype in dtypes.complexes for u in plane.uop.toposort())
+  with pytest.raises(DTypeError, match="cast its result"): graph.cast(Tensor([1.0]).uop, dtypes.complex64)
+  assert [is_complex(x) for x in (1j, Tensor([1j]), 1, Tensor([1]))] == [True, True, False, False]
+
+def test_methods_take_complex_operands() -> None:
+  x = Tensor([1.0, 2.0])
+  for name in MIXED: assert hasattr(Tensor, name)
+  assert x.mul(1j).tolist() == [1j, 2j]
+  assert x.sub(Tensor([1j])).tolist() == [1 - 1j, 2 - 1j]

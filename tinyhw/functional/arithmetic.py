@@ -6,12 +6,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tinyhw.dtype import dtypes, least_upper_dtype
+from tinyhw.dtype import complex_of, dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.operands import (
-  axis_of, broadcast, checked, floats, rank, result_type, sizes, tensor, tensors, want_float, want_int)
+  axis_of, broadcast, checked, floats, is_scalar, rank, result_type, sizes, tensor, tensors, want_float, want_int)
 from tinyhw.methods.base import Handle
-from tinyhw.methods.checks import is_number, real, whole
+from tinyhw.methods.checks import real, whole
 from tinyhw.tensor import Tensor
 
 def add(input: Any, other: Any, alpha: Any = 1) -> Tensor:
@@ -33,10 +33,10 @@ def rsub(input: Any, other: Any, alpha: Any = 1) -> Tensor:
   return sub(other, input, alpha)
 
 def _check_alpha(a: Tensor, alpha: Any) -> None:
-  if not is_number(alpha): raise ArgumentError(f"alpha is a number, not {alpha!r}")
+  if not is_scalar(alpha): raise ArgumentError(f"alpha is a number, not {alpha!r}")
   if isinstance(alpha, bool) and a.dtype is not dtypes.bool:
     raise DTypeError("a bool as alpha is for bool tensors; give a number")
-  if isinstance(alpha, float) and not dtypes.is_float(a.dtype):
+  if isinstance(alpha, (float, complex)) and rank(a.dtype) < (2 if isinstance(alpha, float) else 3):
     raise DTypeError(f"alpha {alpha} is no integer, and the result is {a.dtype}; cast the operands to a float type")
 
 def mul(input: Any, other: Any) -> Tensor:
@@ -70,7 +70,7 @@ def fmod(input: Any, other: Any) -> Tensor:
 
 def pow(input: Any, exponent: Any) -> Tensor:
   """Return input ** exponent."""
-  if isinstance(input, Handle) and is_number(exponent):
+  if isinstance(input, Handle) and is_scalar(exponent):
     kind = result_type(input, exponent)
     if isinstance(exponent, bool): exponent = int(exponent)
     return input._self().cast(kind).pow(exponent)
@@ -78,9 +78,10 @@ def pow(input: Any, exponent: Any) -> Tensor:
   return a.pow(b)
 
 def float_power(input: Any, exponent: Any) -> Tensor:
-  """Return input ** exponent, in float64."""
+  """Return input ** exponent, in float64 or complex128."""
   a, b = tensors(input, exponent)
-  return a.double().pow(b.double())
+  kind = complex_of(dtypes.float64) if rank(a.dtype) > 2 else dtypes.float64
+  return a.cast(kind).pow(b.cast(kind))
 
 def maximum(input: Any, other: Any) -> Tensor:
   """Return the larger of each pair, NaN if either is NaN."""
@@ -149,7 +150,7 @@ def _power_of_two(exponent: Tensor) -> Tensor:
 def ldexp(input: Any, other: Any) -> Tensor:
   """Return input * 2**other."""
   a, b = tensors(input, other)
-  wide = a.cast(a.dtype if dtypes.is_float(a.dtype) else dtypes.default_float)
+  wide = a.cast(a.dtype if rank(a.dtype) > 1 else dtypes.default_float)
   return wide.mul(b.cast(wide.dtype).exp2())
 
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
@@ -203,6 +204,7 @@ def rad2deg(input: Tensor) -> Tensor:
 def expm1(input: Tensor) -> Tensor:
   """Return exp(input) - 1 without cancellation near 0."""
   x = floats(input)[0]
+  want_float("expm1", x)
   return x._precisely(lambda y: y.gt(0).where(_expm1_above(y), y._expm1_below(1.0)))
 
 def _expm1_above(x: Tensor) -> Tensor:
@@ -234,10 +236,6 @@ def angle(input: Tensor) -> Tensor:
   """Return the angle of real numbers in the complex plane: 0 or pi."""
   x = floats(input)[0]
   return x.isnan().where(math.nan, x.lt(0).where(math.pi, 0).cast(x.dtype))
-
-def sgn(input: Tensor) -> Tensor:
-  """Return the sign of real numbers: -1, 0 or 1."""
-  return checked("sgn", input).sign()
 
 def sign(input: Tensor) -> Tensor:
   """Return the sign: -1, 0 or 1; 0 for NaN."""
@@ -309,7 +307,7 @@ def _trapezoids(y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
   dim = axis_of(y, dim)
   n = sizes(y)[dim]
   if n == 0 and x is None: return y
-  wide = y if dtypes.is_float(y.dtype) else y.float()
+  wide = y if rank(y.dtype) > 1 else y.float()
   mean = _part(wide, dim, 1, n).add(_part(wide, dim, 0, n - 1)).mul(0.5) if n else wide
   if x is None: return mean.mul(dx)
   if x.ndim == 1: x = x.reshape([-1 if i == dim else 1 for i in range(y.ndim)])

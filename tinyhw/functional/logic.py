@@ -70,10 +70,6 @@ def isneginf(input: Tensor) -> Tensor:
   """Return True for negative infinity."""
   return checked("isneginf", input).isinf(False, True)
 
-def isreal(input: Tensor) -> Tensor:
-  """Return True everywhere: elements are real."""
-  return checked("isreal", input).const_like(True, dtypes.bool)
-
 def signbit(input: Tensor) -> Tensor:
   """Return True where the sign bit is set, for -0.0, too."""
   x = checked("signbit", input)

@@ -7,41 +7,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tinyhw.dtype import DType, dtypes, least_upper_dtype, to_dtype
+from tinyhw.dtype import DType, complex_of, dtypes, least_upper_dtype, to_dtype
 from tinyhw.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import is_number, plain, whole
 from tinyhw.tensor import Tensor
 
 def rank(dtype: DType) -> int:
-  """Return the kind of a type: 0 for bool, 1 for integers, 2 for floats."""
-  return 2 if dtypes.is_float(dtype) else int(dtype is not dtypes.bool)
+  """Return the kind of a type: 0 for bool, 1 for integers, 2 for floats, 3 for complex numbers."""
+  return 3 if dtype in dtypes.complexes else 2 if dtypes.is_float(dtype) else int(dtype is not dtypes.bool)
 
 def number_type(x: Any) -> DType:
   """Return the type that PyTorch gives a Python number."""
   if isinstance(x, bool): return dtypes.bool
+  if isinstance(x, complex): return complex_of(dtypes.default_float)
   return dtypes.int64 if isinstance(x, int) else dtypes.default_float
+
+def is_scalar(x: Any) -> bool:
+  """Is x a number, real or complex?"""
+  return is_number(x) or isinstance(x, complex)
 
 def result_type(*operands: Any) -> DType:
   """Return the type of an operation between tensors and numbers."""
   groups: list[list[DType]] = [[], [], []]   # tensors with axes, tensors without, numbers
   for x in operands:
     if isinstance(x, Handle): groups[0 if x.ndim else 1].append(x.dtype)
-    elif is_number(x): groups[2].append(number_type(plain(x)))
+    elif is_scalar(x): groups[2].append(number_type(plain(x)))
     else: raise ArgumentError(f"cannot compute with {x!r}; give a Tensor or a number")
   found: DType | None = None
   for group in groups:
     if not group: continue
     upper = least_upper_dtype(*group)
     if found is None: found = upper
-    elif rank(upper) > rank(found): found = upper
+    elif rank(upper) > rank(found): found = complex_of(found) if rank(upper) == 3 and rank(found) == 2 else upper
   if found is None: raise ArgumentError("an operation wants a tensor or a number at least")
   return found
 
 def tensor(x: Any, like: Tensor | None = None, dtype: DType | None = None) -> Tensor:
   """Return x, a tensor or a number, as a tensor of a type."""
   if isinstance(x, Handle): found = x._self()
-  elif is_number(x):
+  elif is_scalar(x):
     x = plain(x)
     found = Tensor(x, dtype=dtype or number_type(x), device=None if like is None else like.device)
   else: raise ArgumentError(f"cannot compute with {x!r}; give a Tensor or a number")
@@ -54,10 +59,10 @@ def tensors(*operands: Any) -> list[Tensor]:
   return [tensor(x, None if first is None else first._self(), dtype) for x in operands]
 
 def floats(*operands: Any) -> list[Tensor]:
-  """Return operands as tensors of their common float type; that of integers is the default."""
+  """Return operands as tensors of their common float or complex type; that of integers is the default float type."""
   dtype = result_type(*operands)
   first = next((x for x in operands if isinstance(x, Handle)), None)
-  return [tensor(x, None if first is None else first._self(), dtype if dtypes.is_float(dtype) else dtypes.default_float)
+  return [tensor(x, None if first is None else first._self(), dtype if rank(dtype) > 1 else dtypes.default_float)
           for x in operands]
 
 def checked(what: str, x: Any) -> Tensor:
@@ -69,6 +74,11 @@ def want_float(what: str, *xs: Tensor) -> None:
   """Raise DTypeError unless all are floats."""
   for x in xs:
     if not dtypes.is_float(x.dtype): raise DTypeError(f"{what} wants floats, not {x.dtype}; cast with .float()")
+
+def want_inexact(what: str, *xs: Tensor) -> None:
+  """Raise DTypeError unless all are floats or complex numbers."""
+  for x in xs:
+    if rank(x.dtype) < 2: raise DTypeError(f"{what} wants floats or complex numbers, not {x.dtype}; cast with .float()")
 
 def want_int(what: str, *xs: Tensor) -> None:
   """Raise DTypeError unless all are integers."""

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import math
 from typing import Any
 
-from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
-from tinyhw.functional.operands import axis_of, broadcast, checked, common_shape, sizes, want_float
+from tinyhw.functional.operands import axis_of, broadcast, checked, common_shape, rank, sizes, want_float
 from tinyhw.functional.shapes import cat, part
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import whole
@@ -54,10 +53,8 @@ def dot(input: Tensor, other: Tensor) -> Tensor:
   _of_axes("dot", (input, 1), (other, 1))
   return matmul(input, other)
 
-vdot = dot
-
 def _plus(what: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
-  if not dtypes.is_float(input.dtype) and (isinstance(beta, float) or isinstance(alpha, float)):
+  if rank(input.dtype) < 2 and (isinstance(beta, float) or isinstance(alpha, float)):
     if what not in ("addbmm", "baddbmm"): raise DTypeError(f"{what}: alpha and beta are integers for {input.dtype}")
     beta, alpha = int(beta), int(alpha)
   common_shape(sizes(input), sizes(product))
@@ -187,6 +184,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
   """Return the products of vectors along an axis."""
   if x.dtype is not y.dtype: raise DTypeError(f"vecdot wants one type, not {x.dtype} and {y.dtype}")
   a, b = broadcast(x, y)
+  if a.holds_complex: a = a.conj()   # type: ignore[attr-defined]
   return a.mul(b).sum(axis_of(a, dim))
 
 # ***** distances *****

@@ -9,7 +9,7 @@ from typing import Any
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.arithmetic import maximum, minimum
-from tinyhw.functional.operands import axes_of, axis_of, checked, dtype_or, sizes, want_float
+from tinyhw.functional.operands import axes_of, axis_of, checked, dtype_or, rank, sizes, want_float, want_inexact
 from tinyhw.functional.shapes import part
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import is_number, whole
@@ -27,7 +27,7 @@ class MinMax(NamedTuple):
   max: Tensor
 
 def _sum_type(x: Tensor, dtype: Any) -> DType:
-  return dtype_or(dtype, x.dtype if dtypes.is_float(x.dtype) else dtypes.int64)
+  return dtype_or(dtype, x.dtype if rank(x.dtype) > 1 else dtypes.int64)
 
 def _over(name: str, x: Tensor, dim: Any, keepdim: bool, **keywords: Any) -> Tensor:
   axes = axes_of(checked(name, x), dim)
@@ -46,7 +46,7 @@ def prod(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = Non
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
   """Return the mean over axes. Raises DTypeError for integers without a dtype."""
   if dtype is not None: input = checked("mean", input).cast(dtype_or(dtype, input.dtype))
-  want_float("mean", checked("mean", input))
+  want_inexact("mean", checked("mean", input))
   return _over("mean", input, dim, keepdim)
 
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
@@ -71,7 +71,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 # ***** spread *****
 
 def _moments(name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
-  want_float(name, checked(name, input))
+  want_inexact(name, checked(name, input))
   if isinstance(dim, bool): dim, unbiased = None, dim
   if unbiased is not None: correction = int(unbiased)
   if correction is None: correction = 1

@@ -10,7 +10,7 @@ from typing import Any
 
 from tinyhw.dtype import dtypes, least_upper_dtype, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
-from tinyhw.functional.operands import as_row, axes_of, axis_of, broadcast, checked, common_shape, sizes
+from tinyhw.functional.operands import as_row, axes_of, axis_of, broadcast, checked, common_shape, rank, sizes
 from tinyhw.helpers import argfix
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import whole
@@ -74,11 +74,6 @@ def t(input: Tensor) -> Tensor:
   """Transpose a matrix; fewer axes stay."""
   if checked("t", input).ndim > 2: raise ShapeError(f"t wants at most two axes, not {input.shape}; use transpose")
   return input.transpose(0, 1) if input.ndim == 2 else input
-
-def adjoint(input: Tensor) -> Tensor:
-  """Swap the last two axes."""
-  if checked("adjoint", input).ndim < 2: raise ShapeError(f"a transposed matrix wants two axes, not {input.shape}")
-  return input.transpose(-2, -1)
 
 def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
   """Put axes in another order."""
@@ -417,11 +412,11 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
   if not checked("vander", x).ndim: return vander(x.reshape(1), N, increasing)
   n = sizes(x)[-1] if N is None else whole("N", N)
   if n < 0: raise ArgumentError(f"N is {n}; it must be at least 0")
-  kind = dtypes.int64 if not dtypes.is_float(x.dtype) else x.dtype
+  kind = dtypes.int64 if rank(x.dtype) < 2 else x.dtype
   powers = Tensor.arange(n, dtype=dtypes.int32) if n else Tensor.empty(0, dtype=dtypes.int32)
   powers = powers if increasing else powers.flip(0)
   base = x.cast(kind).unsqueeze(-1).expand(*sizes(x), n)
-  return powers.eq(0).where(1, base.pow(powers.cast(kind) if dtypes.is_float(kind) else powers)).cast(kind)
+  return powers.eq(0).where(1, base.pow(powers.cast(kind) if rank(kind) > 1 else powers)).cast(kind)
 
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
   """Return the powers 0..N-1 of elements as a last axis."""

@@ -19,7 +19,8 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
   """Return (sum |x|**ord)**(1 / ord) over axes; ord may be infinite, and 0 counts."""
   if not is_number(ord): raise ArgumentError(f"ord is a number, not {ord!r}")
   p = float(ord)
-  if not dtypes.is_float(checked("norm", x).dtype): raise DTypeError(f"a norm wants floats, not {x.dtype}")
+  if checked("norm", x).holds_complex: x = x.abs()
+  if not dtypes.is_float(x.dtype): raise DTypeError(f"a norm wants floats, not {x.dtype}")
   if dtype is not None and not dtypes.is_float(dtype_or(dtype, x.dtype)):
     raise DTypeError(f"dtype is {dtype}, no float")
   x = x.cast(dtype_or(dtype, x.dtype))
@@ -49,6 +50,7 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
   if row == column: raise ArgumentError(f"dim names two different axes, not {dim!r}")
   if ord not in ("fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2):
     raise ArgumentError(f"ord is 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2, not {ord!r}")
+  if A.holds_complex and ord not in ("nuc", 2, -2): A = A.abs()   # the others are norms of magnitudes
   if not dtypes.is_float(A.dtype): raise DTypeError(f"a norm wants floats, not {A.dtype}")
   x = A.cast(dtype_or(dtype, A.dtype))
   if ord == "fro": return _norm(x, 2.0, (row, column), keepdim)

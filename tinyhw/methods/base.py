@@ -12,10 +12,11 @@ own storage (the second gets a copy). So `assign` to one never shows in the othe
 other's assignments.
 """
 from __future__ import annotations
+import importlib
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tinyhw.config import TRACEMETA, TRAINING
 from tinyhw.device import Buffer, Device, DeviceLike, on_disk
@@ -69,6 +70,18 @@ class TensorType(type):
   @training.setter
   def training(cls, value: bool) -> None: TRAINING.value = int(flag("training", value))
 
+def complex_room() -> Any:
+  """Return the module of complex tensors, which is loaded when the first one appears.
+
+  Such a tensor is two tensors of floats, its planes. No node of a graph has a complex type, so no kernel, device or
+  renderer knows of them.
+  """
+  return importlib.import_module("tinyhw.complex.tensor")
+
+def is_complex(x: Any) -> bool:
+  """Is x a complex number of Python, or a tensor of complex numbers?"""
+  return type(x) is complex or isinstance(x, Handle) and x.holds_complex
+
 def stored(host: HostData, device: DeviceLike | None) -> UOp:
   """Return new storage on a device, filled with data of the host. On several devices, each gets all of the data.
 
@@ -92,7 +105,7 @@ class Handle(metaclass=TensorType):
   """A handle on a graph node. Assign and realize may change `uop`. Nodes never change."""
   # NumPy's numbers and arrays leave `array * tensor` to the tensor, so that the result is a tensor.
   __array_priority__ = 1000
-  __slots__ = ("uop", "grad", "_requires_grad", "_is_leaf", "_alias", "_thread", "_retains", "__weakref__")
+  __slots__ = ("uop", "grad", "_requires_grad", "_is_leaf", "_alias", "_thread", "_retains", "_planes", "__weakref__")
   uop: UOp
   grad: Tensor | None
   _requires_grad: bool | None
@@ -102,6 +115,10 @@ class Handle(metaclass=TensorType):
   _thread: int
   # Only retain_grad() sets it; most tensors lack the attribute.
   _retains: bool
+  # Only tensors of complex numbers have it: the real and the imaginary parts.
+  _planes: tuple[Tensor, Tensor]
+  # True in the class of tensors of complex numbers.
+  holds_complex: ClassVar[bool] = False
 
   @classmethod
   def _new(cls, uop: UOp, alias: Alias | None = None) -> Tensor:

@@ -15,7 +15,7 @@ from tinyhw.engine.memory.writes import unique
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.helpers import argfix, ceildiv
 from tinyhw.methods import checks
-from tinyhw.methods.base import Handle, whole
+from tinyhw.methods.base import Handle, complex_room, whole
 from tinyhw.methods.checks import finite, flag, real, sizes
 from tinyhw.methods.data.hostdata import check_held
 from tinyhw.methods.graph import graph
@@ -61,6 +61,10 @@ class Creation(Reduction):
       raise ShapeError(f"cannot make an empty tensor of symbolic shape {graph.show(sizes)}; use the largest size and "
                        f"shrink it")
     place, kind = Device.canonicalize(device), dtypes.default_float if dtype is None else to_dtype(dtype)
+    if kind in dtypes.complexes:
+      found: Tensor = complex_room().made_planes(lambda plane: cls.empty(sizes, device=device, dtype=plane), kind,
+                                                requires_grad)
+      return found
     node = new_buffer(place, count, kind, _file(place, count, kind) if on_disk(place) else None)
     return cls._leaf(whole(node, sizes), requires_grad)
 
@@ -73,6 +77,8 @@ class Creation(Reduction):
     >>> Tensor.full((2, 2), 7).tolist()
     [[7, 7], [7, 7]]
     """
+    if isinstance(fill_value, complex) or dtype is not None and to_dtype(dtype) in dtypes.complexes:
+      return complex_room().filled(shape, fill_value, dtype, device, requires_grad)  # type: ignore[no-any-return]
     if isinstance(fill_value, UOp): u = graph.element(fill_value, None if dtype is None else to_dtype(dtype))
     else:
       if isinstance(fill_value, Handle): fill_value = fill_value._self().item()

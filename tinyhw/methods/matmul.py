@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import DTypeLike, dtypes, least_upper_dtype, least_upper_float, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
-from tinyhw.methods.base import Handle, check_devices
+from tinyhw.methods.base import Handle, check_devices, complex_room, is_complex
 from tinyhw.methods.checks import flag, function, is_number, real, whole
 from tinyhw.methods.graph import graph
 from tinyhw.methods.pointwise.casts import converted
@@ -109,6 +109,7 @@ class Matmul(Random):
     inputs = sides[0].split(",")
     for x in tensors:
       if not isinstance(x, Handle): raise ArgumentError(f"einsum wants Tensors after the formula, not {x!r}")
+    if any([is_complex(x) for x in tensors]): return complex_room().einsum(formula, tensors)  # type: ignore[no-any-return]
     if len(inputs) != len(tensors):
       raise ArgumentError(f"einsum {formula!r} has {len(inputs)} operands, and {len(tensors)} were given")
     dots = [x.ndim - len(names.replace("...", "")) if "..." in names else 0 for names, x in zip(inputs, tensors)]

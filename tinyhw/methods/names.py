@@ -1,11 +1,12 @@
-"""PyTorch's names for parameters of Tensor's methods: one table, one mechanism.
+"""PyTorch's names for parameters of Tensor's methods, and methods that take complex operands: a table for each.
 
 A method means what tinygrad's means. Where PyTorch's means the same and only calls a parameter otherwise, both names
 work. Where the meanings differ (`max(dim)` gives indices, too), Tensor keeps tinygrad's, and `tinyhw.compat.torch` has
 PyTorch's.
 
 `respell` replaces each method of the table by a function that looks at keywords, and only at those: a call without
-keywords costs the same call once more, about 0.1 us.
+keywords costs the same call once more, about 0.1 us. `widen` replaces methods by functions that look at operands: if
+one is complex, then the method of complex tensors computes.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import functools
 from typing import Any
 
 from tinyhw.errors import ArgumentError
+from tinyhw.methods.base import Handle, complex_room
 
 def _rows(text: str) -> dict[str, dict[str, str]]:
   """Parse lines of `methods: theirs=ours ...` to {method: {theirs: ours}}."""
@@ -76,4 +78,23 @@ def _taking(function: Callable[..., Any], method: str, names: dict[str, str]) ->
   def called(*args: Any, **keywords: Any) -> Any:
     if keywords and not names.keys().isdisjoint(keywords): keywords = spelled(method, keywords, names)
     return function(*args, **keywords)
+  return called
+
+# Methods of Tensor with an operand that may be complex.
+MIXED = """add sub mul div pow dot matmul eq ne where cat stack masked_fill lerp linear usum uprod __add__ __radd__
+  __mul__ __rmul__ __rmatmul__""".split()
+
+def widen(cls: type) -> None:
+  """Let the methods of MIXED take complex operands, in the classes that define them."""
+  for name in MIXED:
+    owner = next(base for base in cls.__mro__ if name in vars(base))
+    setattr(owner, name, _mixing(vars(owner)[name], name))
+
+def _mixing(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+  @functools.wraps(function)
+  def called(self: Any, *args: Any, **keywords: Any) -> Any:
+    for x in args:
+      if type(x) is complex or isinstance(x, Handle) and x.holds_complex:
+        return complex_room().mixed(self, name, args, keywords)
+    return function(self, *args, **keywords)
   return called

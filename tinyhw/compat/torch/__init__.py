@@ -1,7 +1,7 @@
 """PyTorch's names with PyTorch's meaning: `import tinyhw.compat.torch as torch`.
 
     torch.tensor, torch.cat ...    functions            torch.Tensor      the class, with PyTorch's methods
-    torch.nn.functional            torch.linalg         torch.special     torch.signal.windows    torch.masked
+    torch.nn.functional            torch.linalg  torch.fft  torch.special  torch.signal.windows  torch.masked
 
 It is thin. table.py says for each name where it is computed: by a method of `tinyhw.Tensor`, by a function of a plain
 room (tinyhw.functional, tinyhw.linalg, tinyhw.special), or by a function of this folder, where PyTorch's meaning

@@ -7,7 +7,7 @@ from tinyhw.compat.torch.creation import place
 from tinyhw.compat.torch.dress import kind_of
 from tinyhw.dtype import DType, dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
-from tinyhw.functional.operands import checked, floats, result_type, sizes
+from tinyhw.functional.operands import checked, floats, rank, result_type, sizes
 from tinyhw.functional.reductions import sum as sum_over
 from tinyhw.functional.shapes import cat
 from tinyhw.methods.base import Handle
@@ -24,12 +24,17 @@ def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: b
     elif arg is not None: device = arg
   kind = kind_of(dtype)
   if device is not None: x = x.to(place(device) if not isinstance(device, tuple) else device)
-  x = x if kind is None else x.cast(kind)
+  x = x if kind is None else as_type(x, kind)
   return x.clone() if copy else x
+
+def as_type(x: Tensor, kind: DType) -> Tensor:
+  """Cast; a complex number becomes its real part in a real type."""
+  if x.holds_complex and kind is not dtypes.bool and kind not in dtypes.complexes: x = x.real   # type: ignore[attr-defined]
+  return x.cast(kind)
 
 def _casts(kind: DType) -> Any:
   def cast(input: Tensor, memory_format: Any = None) -> Tensor:
-    return checked("a cast", input).cast(kind)
+    return as_type(checked("a cast", input), kind)
   cast.__doc__ = f"Cast to {kind!r}."
   return cast
 
@@ -40,7 +45,7 @@ float_, bool_ = _casts(dtypes.float32), _casts(dtypes.bool)
 
 def type_as(input: Tensor, other: Tensor) -> Tensor:
   """Cast to the type of another tensor."""
-  return input.cast(other.dtype)
+  return as_type(input, other.dtype)
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
   """Return a copy."""
@@ -86,13 +91,9 @@ def is_floating_point(input: Tensor) -> bool:
   """Are the elements floats?"""
   return dtypes.is_float(input.dtype)
 
-def is_complex(input: Tensor) -> bool:
-  """Are the elements complex? They never are."""
-  return False
-
 def can_cast(from_: Any, to: Any) -> bool:
   """May a type be cast to another by PyTorch's rules? Not to a lower kind."""
-  kinds = [0 if k is dtypes.bool else 1 if dtypes.is_int(k) else 2 for k in (from_, to)]
+  kinds = [rank(k) for k in (from_, to)]
   return kinds[0] <= kinds[1]
 
 def promote_types(type1: DType, type2: DType) -> DType:

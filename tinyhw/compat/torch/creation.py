@@ -12,7 +12,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.operands import checked, number_type, sizes, tensors
 from tinyhw.helpers import argfix
-from tinyhw.methods.base import Handle
+from tinyhw.methods.base import Handle, complex_room
 from tinyhw.methods.checks import is_number, plain, whole
 from tinyhw.tensor import Tensor
 
@@ -238,12 +238,18 @@ def manual_seed(seed: int) -> None:
 def rand(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None) -> Tensor:
   """Return numbers drawn evenly from 0 to 1."""
-  return _placed(Tensor.rand(*_shape(size), dtype=_kind(dtype)), device, requires_grad)
+  return _placed(_drawn(Tensor.rand, _shape(size), _kind(dtype), 1.0), device, requires_grad)
 
 def randn(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
           requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None) -> Tensor:
   """Return numbers drawn from the standard normal distribution."""
-  return _placed(Tensor.randn(*_shape(size), dtype=_kind(dtype)), device, requires_grad)
+  return _placed(_drawn(Tensor.randn, _shape(size), _kind(dtype), math.sqrt(0.5)), device, requires_grad)
+
+def _drawn(draw: Any, shape: tuple[int, ...], kind: DType, factor: float) -> Tensor:
+  """Draw numbers; complex ones by a draw for each plane, times a factor."""
+  if kind not in dtypes.complexes: return draw(*shape, dtype=kind)   # type: ignore[no-any-return]
+  found = complex_room().made_planes(lambda plane: draw(*shape, dtype=plane).mul(factor), kind, None)
+  return found.realize()   # type: ignore[no-any-return]
 
 def randint(low: Any = 0, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None,
             layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -6,13 +6,14 @@ handles share the node, and a write through one shows in the other.
 from __future__ import annotations
 from collections.abc import Callable
 import functools
+import importlib
 import inspect
 from typing import Any
 
 from tinyhw.dtype import DType, dtypes, to_dtype
 from tinyhw.errors import ArgumentError, DTypeError, TinyError
 from tinyhw.functional.operands import rank
-from tinyhw.methods.base import Handle
+from tinyhw.methods.base import Handle, complex_room
 from tinyhw.tensor import Tensor
 
 class Dressed:
@@ -22,6 +23,7 @@ class Dressed:
 def plain(x: Any) -> Any:
   """Return x with each dressed tensor in it as a plain one."""
   if isinstance(x, Dressed.kind):
+    if x.holds_complex: return complex_room().made(*x._planes)
     found = x._view(x.uop)
     found.__class__ = Tensor
     return found
@@ -37,6 +39,10 @@ def dress(x: Any) -> Any:
   """Return x with each plain tensor in it as a dressed one. A tensor that was made for this is changed in place."""
   if type(x) is Tensor:
     x.__class__ = Dressed.kind
+    return x
+  if isinstance(x, Handle) and x.holds_complex:
+    if not isinstance(x, Dressed.kind):
+      x.__class__ = importlib.import_module("tinyhw.compat.torch.complexes").TorchComplex
     return x
   if isinstance(x, (tuple, list)):
     items = [dress(y) for y in x]
@@ -86,6 +92,4 @@ def kind_of(dtype: Any) -> DType | None:
   if dtype is int: return dtypes.int64
   if dtype is float: return dtypes.default_float
   if dtype is bool: return dtypes.bool
-  if isinstance(dtype, str) and dtype in ("cfloat", "cdouble", "complex64", "complex128"):
-    raise DTypeError(f"complex numbers are not supported, and {dtype} is a type of theirs")
   return to_dtype(dtype)

@@ -17,6 +17,7 @@ from tinyhw.errors import ArgumentError
 from tinyhw.tensor import NoGrad, Tensor
 
 _CREATION, _CONVERSION = "tinyhw.compat.torch.creation", "tinyhw.compat.torch.conversion"
+_COMPLEX = "tinyhw.compat.torch.complexes"
 _F, _NN, _SPECIAL, _LINALG = "tinyhw.functional", "tinyhw.functional.nn", "tinyhw.special", "tinyhw.linalg"
 
 _TORCH = {
@@ -28,11 +29,11 @@ _TORCH = {
     remainder
     fmod pow float_power maximum minimum fmax fmin addcmul addcdiv frac round frexp ldexp nextafter hypot gcd lcm
     deg2rad
-    rad2deg expm1 log1p atan2 arctan2=atan2 angle sgn sign positive sinc logaddexp logaddexp2 copysign lerp diff
+    rad2deg expm1 log1p atan2 arctan2=atan2 sign positive sinc logaddexp logaddexp2 copysign lerp diff
     trapezoid trapz cumulative_trapezoid gradient clamp_min clamp_max clamp clip nan_to_num""",
   f"{_F}.logic": """eq ne lt le gt ge less=lt less_equal=le greater=gt greater_equal=ge not_equal=ne equal isclose
     allclose logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift
-    bitwise_right_shift isinf isposinf isneginf isreal signbit heaviside isin where masked_fill all any count_nonzero
+    bitwise_right_shift isinf isposinf isneginf signbit heaviside isin where masked_fill all any count_nonzero
     argwhere nonzero nonzero_static masked_select is_nonzero""",
   f"{_F}.reductions": """sum prod mean nansum nanmean logsumexp var std var_mean std_mean max min amax amin aminmax
     argmax argmin sort argsort msort topk kthvalue cumsum cumprod cummax cummin logcumsumexp softmax=torch_softmax
@@ -43,7 +44,7 @@ _TORCH = {
     index_put scatter scatter_add scatter_reduce select_scatter slice_scatter diagonal_scatter masked_scatter
     unravel_index segment_reduce _segment_reduce=segment_reduce _unsafe_masked_index=masked_index
     _unsafe_masked_index_put_accumulate=masked_index_put_accumulate""",
-  f"{_F}.shapes": """narrow select slice=slice_of movedim moveaxis transpose swapaxes swapdims t adjoint permute flip
+  f"{_F}.shapes": """narrow select slice=slice_of movedim moveaxis transpose swapaxes swapdims t permute flip
     fliplr flipud rot90 roll squeeze unsqueeze ravel flatten unflatten broadcast_to broadcast_tensors broadcast_shapes
     reshape tile repeat_interleave unbind split split_with_sizes chunk unsafe_chunk=chunk unsafe_split=split
     unsafe_split_with_sizes=split_with_sizes tensor_split hsplit vsplit dsplit cat concat concatenate stack atleast_1d
@@ -52,7 +53,7 @@ _TORCH = {
     permute_copy=permute expand_copy=expand view_copy=view squeeze_copy=squeeze unsqueeze_copy=unsqueeze
     transpose_copy=transpose t_copy=t narrow_copy=narrow unbind_copy=unbind unfold_copy=unfold
     diagonal_copy=diagonal as_strided_copy=as_strided split_with_sizes_copy=split_with_sizes""",
-  f"{_F}.products": """matmul mm bmm mv dot vdot addmm addmv addr addbmm baddbmm outer ger inner tensordot kron
+  f"{_F}.products": """matmul mm bmm mv dot addmm addmv addr addbmm baddbmm outer ger inner tensordot kron
     chain_matmul cross cdist pdist renorm einsum cosine_similarity pairwise_distance bilinear""",
   f"{_NN}.activations": """relu logit prelu celu selu rrelu threshold dropout alpha_dropout feature_alpha_dropout
     _softmax_backward_data=softmax_backward native_dropout_backward hardshrink""",
@@ -77,9 +78,12 @@ _TORCH = {
   _CREATION: """tensor as_tensor asarray from_numpy scalar_tensor full zeros ones empty empty_strided empty_permuted
     full_like zeros_like ones_like empty_like arange linspace logspace eye manual_seed rand randn randint randperm
     rand_like randn_like randint_like normal bernoulli multinomial fill""",
-  _CONVERSION: """clone detach conj=itself conj_physical=itself resolve_conj=itself resolve_neg=itself real=itself
-    alias_copy=copied detach_copy=copied numel is_tensor is_floating_point is_complex can_cast promote_types
+  _CONVERSION: """clone detach resolve_conj=itself resolve_neg=itself
+    alias_copy=copied detach_copy=copied numel is_tensor is_floating_point can_cast promote_types
     result_type=result_type_of _chunk_cat=chunk_cat""",
+  _COMPLEX: """conj conj_physical=conj real imag angle sgn isreal is_complex polar complex=complex_ view_as_real
+    view_as_complex vdot adjoint""",
+  "tinyhw.fft.short_time": "stft istft",
 }
 # Methods of the tensor class that are no functions of torch.
 _METHODS = {
@@ -89,13 +93,15 @@ _METHODS = {
     normal=normal_into log_normal zero resize resize_as""",
   _CONVERSION: """to bfloat16 half double byte char short int=int_ long float=float_ bool=bool_ type_as contiguous item
     size dim sum_to_size positive=itself""",
+  _COMPLEX: "cfloat cdouble",
 }
 NOT_METHODS = frozenset("""tensor as_tensor asarray from_numpy scalar_tensor full zeros ones empty empty_strided
   empty_permuted arange linspace logspace eye manual_seed rand randn randint randperm normal cat concat concatenate
   stack hstack vstack row_stack dstack column_stack block_diag cartesian_prod meshgrid broadcast_tensors
   broadcast_shapes
   einsum tril_indices triu_indices chain_matmul is_tensor can_cast promote_types result_type _chunk_cat where
-  full_like zeros_like ones_like empty_like rand_like randn_like randint_like""".split())
+  full_like zeros_like ones_like empty_like rand_like randn_like randint_like real imag polar complex view_as_complex
+  """.split())
 
 _FUNCTIONAL = {
   f"{_NN}.activations": """relu relu6 leaky_relu elu celu selu silu mish hardswish hardsigmoid hardtanh threshold rrelu
@@ -144,6 +150,8 @@ _LINEAR = {
   f"{_LINALG}.spectra": "eigh eigvalsh svd=linalg_svd svdvals pinv matrix_rank cond",
   f"{_LINALG}.norms": "norm=linalg_norm vector_norm matrix_norm matrix_exp",
 }
+_FFT = {"tinyhw.fft.transforms": """fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftn ifftn rfftn
+  irfftn hfftn ihfftn fftshift ifftshift fftfreq rfftfreq"""}
 _MASKED = {f"{_F}.masked": """sum prod cumsum cumprod amax amin argmax argmin mean median norm var std softmax
   log_softmax softmin normalize logsumexp logaddexp"""}
 _WINDOWS = {f"{_F}.windows": """general_cosine general_hamming hamming hann blackman nuttall bartlett cosine exponential
@@ -170,7 +178,7 @@ def _read(rows: dict[str, str]) -> dict[str, tuple[str, str]]:
 
 TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for namespace, rows in {
   "": _TORCH, "methods": _METHODS, "nn.functional": _FUNCTIONAL, "special": _SPECIALS, "linalg": _LINEAR,
-  "masked": _MASKED, "signal.windows": _WINDOWS, "nn": {}, "signal": {}, "fft": {},
+  "masked": _MASKED, "signal.windows": _WINDOWS, "nn": {}, "signal": {}, "fft": _FFT,
   "ops.aten": {f"{_F}.reductions": "_safe_softmax=safe_softmax"}}.items()}
 
 def names(namespace: str) -> list[str]:
@@ -222,9 +230,10 @@ def _late(namespace: str, name: str) -> Callable[..., Any]:
 def _constants() -> dict[str, Any]:
   """Names of torch that are no functions of tensors."""
   kinds = {k: getattr(dtypes, k) for k in ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32",
-                                           "uint64", "float16", "bfloat16", "float32", "float64")}
+                                           "uint64", "float16", "bfloat16", "float32", "float64", "complex64",
+                                           "complex128")}
   aliases = {"half": "float16", "float": "float32", "double": "float64", "short": "int16", "int": "int32",
-             "long": "int64"}
+             "long": "int64", "cfloat": "complex64", "cdouble": "complex128"}
   formats = {k: k for k in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided")}
   kind = importlib.import_module("tinyhw.compat.torch.tensors").TorchTensor
 

@@ -11,8 +11,7 @@ from tinyhw.compat.torch import table
 from tinyhw.compat.torch.dress import Dressed, dress, plain
 from tinyhw.dtype import DTypeLike
 from tinyhw.errors import ArgumentError, DTypeError
-from tinyhw.functional.operands import number_type, rank
-from tinyhw.methods.checks import is_number
+from tinyhw.functional.operands import is_scalar, number_type, rank
 from tinyhw.tensor import Tensor
 
 class TorchTensor(Tensor):
@@ -68,15 +67,20 @@ def _fill_class() -> None:
     setattr(TorchTensor, f"__r{sign}__", _reflected(methods[name]))
   for name in ("lt", "le", "gt", "ge"): setattr(TorchTensor, f"__{name}__", methods[name])
   for name in ("eq", "ne"): setattr(TorchTensor, f"__{name}__", _among_numbers(methods[name]))
-  for name, made in (("T", "t"), ("H", "t"), ("mT", "adjoint"), ("mH", "adjoint")):
-    setattr(TorchTensor, name, property(methods[made]))
+  for name, made in (("T", "t"), ("mH", "adjoint")): setattr(TorchTensor, name, property(methods[made]))
+  for name in ("real", "imag"): setattr(TorchTensor, name, property(_function_of(name)))
+  setattr(TorchTensor, "mT", property(lambda self: methods["transpose"](self, -2, -1)))
+  setattr(TorchTensor, "H", property(lambda self: methods["t"](methods["conj"](self))))
   setattr(TorchTensor, "__rdiv__", _reflected(methods["div"]))
   setattr(TorchTensor, "where", _where)
+
+def _function_of(name: str) -> Callable[..., Any]:
+  return lambda self: table.find("", name)(self)
 
 def _among_numbers(method: Callable[..., Any]) -> Callable[..., Any]:
   """Let == and != leave what is neither tensor nor number to Python: x == None is False."""
   def compared(self: Any, other: Any) -> Any:
-    return method(self, other) if isinstance(other, Tensor) or is_number(other) else NotImplemented
+    return method(self, other) if isinstance(other, Tensor) or is_scalar(other) else NotImplemented
   return compared
 
 def _reflected(method: Callable[..., Any]) -> Callable[..., Any]:

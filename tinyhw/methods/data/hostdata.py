@@ -9,7 +9,7 @@ from sys import float_info
 from typing import Any
 
 from tinyhw.arithmetic import elements, to_bytes
-from tinyhw.dtype import ALIASES_BY_TYPE, ConstType, DType, dtypes, truncate
+from tinyhw.dtype import ALIASES_BY_TYPE, ConstType, DType, complex_of, dtypes, plane_of, truncate
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.methods.checks import real
 from tinyhw.named_tuple import NamedTuple
@@ -17,7 +17,7 @@ from tinyhw.uop.ops import UOp
 
 class HostData(NamedTuple):
   """Elements in row-major order, as bytes."""
-  data: Any  # bytes-like
+  data: Any  # bytes-like; of complex numbers two of these, the real and the imaginary parts
   shape: tuple[Any, ...]  # ints
   dtype: DType
 
@@ -63,10 +63,20 @@ def from_nested(data: Sequence[Any], dtype: DType | None) -> HostData:
     rows = [x for row in rows for x in row]
     if not rows: break
     level = rows[0]
-  if not all(type(x) in (int, float, bool) for x in rows): rows = [_number(x) for x in rows]
+  if not all(type(x) in (int, float, bool) for x in rows):
+    rows = [_number(x) for x in rows]
+    if any(isinstance(x, complex) for x in rows): return from_complex(rows, tuple(shape), dtype)
   if dtype is None: dtype = type_of(rows)
   else: check_held(rows, dtype)
   return HostData(pack(rows, dtype), tuple(shape), dtype)
+
+def from_complex(values: Sequence[Any], shape: tuple[int, ...], dtype: DType | None) -> HostData:
+  """Convert complex numbers to two planes. Raises DTypeError for a dtype that is not complex."""
+  if dtype is None: dtype = complex_of(dtypes.default_float)
+  if not dtypes.is_complex(dtype): raise DTypeError(f"complex numbers are no elements of {dtype}; take a complex type")
+  plane = plane_of(dtype)
+  return HostData(tuple([pack(part, plane) for part in ([x.real for x in values], [x.imag for x in values])]), shape,
+                  dtype)
 
 def check_held(values: Sequence[ConstType], dtype: DType) -> None:
   """Raise DTypeError for Python numbers that a type cannot hold: whole numbers outside of its range.
@@ -110,14 +120,14 @@ def type_of(rows: Sequence[ConstType]) -> DType:
                        f"dtype=dtypes.int64, or one that holds it")
   return dtypes.default_int
 
-def _number(x: Any) -> ConstType:
-  if isinstance(x, (bool, int, float)): return x
+def _number(x: Any) -> Any:
+  if isinstance(x, (bool, int, float, complex)): return x
   if isinstance(x, UOp): return real("an element", x)
   if isinstance(x, (list, tuple)):
     raise ShapeError("cannot make a tensor of lists that mix numbers and lists; make the rows equally deep")
   item = getattr(x, "item", None)
   if item is None: raise DTypeError(f"cannot make an element of {x!r} of {type(x)}; give numbers")
-  return item()  # type: ignore[no-any-return]  # scalars of array libraries, and tensors of one element
+  return item()  # scalars of array libraries, and tensors of one element
 
 def from_bytes(data: Any, dtype: DType) -> HostData:
   """Return raw bytes as a vector."""
@@ -142,6 +152,10 @@ def from_array(data: Any, dtype: DType | None) -> HostData:
   if (view.format or "B")[:1] in ">!" and hasattr(data, "astype"):
     view = memoryview(data := data.astype(data.dtype.newbyteorder("=")))
   source = _type_of_format(view.format or "B", view.itemsize)
+  if dtypes.is_complex(source):
+    if dtype is not None: raise DTypeError(f"complex numbers are no elements of {dtype}; take a complex type")
+    flat: Any = memoryview(view.tobytes()).cast(plane_of(source).fmt)  # type: ignore[call-overload]
+    return HostData((flat[::2].tobytes(), flat[1::2].tobytes()), tuple(view.shape or ()), source)
   if dtype is not None and dtype is not source and hasattr(data, "astype") and dtype.fmt is not None:
     view, source = memoryview(data.astype(ALIASES_BY_TYPE[dtype])), dtype
   raw = view.tobytes() if view.nbytes else b""  # in row-major order, whatever the strides
@@ -165,6 +179,7 @@ def _type_of_format(form: str, itemsize: int) -> DType:
   if code in ("B", "H", "I", "L", "Q", "N", "c"): return _UNSIGNED[itemsize]
   if code in ("b", "h", "i", "l", "q", "n"): return _SIGNED[itemsize]
   if code in _FLOATS: return _FLOATS[code]
+  if code in ("Zf", "Zd"): return dtypes.complex64 if code == "Zf" else dtypes.complex128
   raise DTypeError(f"cannot make a tensor of elements with format {form!r}; convert them to a number type in native "
                    f"byte order")
 

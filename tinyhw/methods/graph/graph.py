@@ -242,8 +242,10 @@ def positions(u: UOp, axis: int, dtype: DType | None = None) -> UOp:
 # ***** computation *****
 
 def cast(u: UOp, dtype: DType) -> UOp:
-  """Return u as another type."""
-  return u if u.dtype is dtype else node(Ops.CAST, dtype, (u,), None, u.shape)
+  """Return u as another type. Raises DTypeError for a complex one: its two planes are two nodes."""
+  if u.dtype is dtype: return u
+  if dtype in dtypes.complexes: raise DTypeError(f"this function gives no {dtype}; cast its result")
+  return node(Ops.CAST, dtype, (u,), None, u.shape)
 
 def element(u: UOp, dtype: DType | None = None) -> UOp:
   """Return a number made of Variables as an element of a type. None: the default type of its kind.

@@ -6,7 +6,7 @@ from tinyhw.device import on_disk
 from tinyhw.dtype import DType, DTypeLike, dtypes, to_dtype
 from tinyhw.engine.memory.disk import reread
 from tinyhw.errors import DTypeError, ShapeError
-from tinyhw.methods.base import Handle
+from tinyhw.methods.base import Handle, complex_room
 from tinyhw.methods.graph import graph
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
@@ -25,6 +25,7 @@ class TypeConversion(Handle):
     """
     wanted = to_dtype(dtype)
     if wanted is self.uop.dtype: return self._self()
+    if wanted in dtypes.complexes: return complex_room().widened(self, wanted)  # type: ignore[no-any-return]
     return self._new(converted(self.uop, wanted))
 
   def bitcast(self, dtype: DTypeLike) -> Tensor:
