@@ -2,10 +2,10 @@
 
     X[f] = sum over t of x[t] w**(t f),    w = exp(sign 2 pi i / n)
 
-A length with a divisor r of at most MOST_RADIX, n = r m, is split (Cooley and Tukey 1965): with t = a m + b and
-f = c + r d, transform along a by a matrix of r x r, multiply by w**(b c), and transform along b, of length m. A length
-of small prime factors takes these as radices up to MOST_PRIME. Every other length is a convolution with a chirp, by two
-transforms of a power of two (Bluestein 1970): t f = (t**2 + f**2 - (f - t)**2) / 2.
+A length n = r m with a divisor r of at most MOST_RADIX is split (Cooley and Tukey 1965). Let t = a m + b and
+f = c + r d. Transform along a by a matrix of r x r, multiply by w**(b c), and transform along b, of length m. Primes
+above MOST_RADIX are radices, too, up to MOST_PRIME. Every other length is a convolution with a chirp, by two transforms
+of a power of two (Bluestein 1970), since 2 t f = t**2 + f**2 - (f - t)**2.
 
 Tables are computed on the host in float64, from exponents that are reduced modulo n exactly, and kept.
 """
