@@ -23,7 +23,8 @@ FEATURES = {
   "sve2": (AT_HWCAP2, 1), "i8mm": (AT_HWCAP2, 13), "bf16": (AT_HWCAP2, 14), "sme": (AT_HWCAP2, 23)}
 # arch string -> features it needs, best first
 _NEON = ("fp", "asimd")
-LEVELS = {"arm64:bf16": (*_NEON, "dotprod", "bf16", "i8mm"), "arm64:dotprod": (*_NEON, "dotprod"), "arm64:neon": _NEON}
+_BF16 = (*_NEON, "dotprod", "bf16", "i8mm")
+LEVELS = {"arm64:fhm": (*_BF16, "fhm"), "arm64:bf16": _BF16, "arm64:dotprod": (*_NEON, "dotprod"), "arm64:neon": _NEON}
 
 # implementer and part number of MIDR_EL1 -> name. Source: Linux, arch/arm64/include/asm/cputype.h
 IMPLEMENTERS = {0x41: "Arm", 0x46: "Fujitsu", 0x4e: "NVIDIA", 0x51: "Qualcomm", 0x61: "Apple", 0xc0: "Ampere"}

@@ -15,7 +15,8 @@ from tinyhw.isa.arm64.select.rules import LEVELS
 
 # HWCAP and HWCAP2 of processors, as their kernels report them
 WORDS = {"Cortex-A72": (0x8fb, 0), "Neoverse N1": (0x119ffb, 0), "max": (0xecfffffb, 0x7f877fff),
-         "no AdvSIMD": (0x80, 0), "max without I8MM": (0xecfffffb, 0x7f877fff & ~(1 << 13))}
+         "no AdvSIMD": (0x80, 0), "max without I8MM": (0xecfffffb, 0x7f877fff & ~(1 << 13)),
+         "max without FHM": (0xecfffffb & ~(1 << 23), 0x7f877fff)}
 
 def core(folder: Path, midr: str, caches: dict[str, tuple[str, str, str]]) -> Path:
   """A folder as /sys/devices/system/cpu/cpu0."""
@@ -34,7 +35,8 @@ def detected(name: str, folder: Path) -> arm64.ArmProcessor:
 @pytest.mark.parametrize("name,level,has,lacks", [
   ("Cortex-A72", "neon", {"asimd", "crc32"}, {"lse", "fp16", "dotprod", "sve"}),
   ("Neoverse N1", "dotprod", {"asimd", "lse", "fp16", "dotprod", "rcpc"}, {"bf16", "i8mm", "sve"}),
-  ("max without I8MM", "dotprod", {"bf16"}, {"i8mm"}), ("max", "bf16", {"lse", "bf16", "i8mm", "sve", "sve2"}, set())])
+  ("max without I8MM", "dotprod", {"bf16"}, {"i8mm"}), ("max without FHM", "bf16", {"bf16", "i8mm"}, {"fhm"}),
+  ("max", "fhm", {"lse", "bf16", "i8mm", "sve", "sve2"}, set())])
 def test_features_and_the_best_level(name: str, level: str, has: set[str], lacks: set[str], tmp_path: Path) -> None:
   found = detected(name, tmp_path)
   assert has <= found.features and not lacks & found.features
@@ -67,7 +69,7 @@ def test_a_processor_that_is_not_in_the_table_has_its_numbers(tmp_path: Path) ->
   assert detected("max", tmp_path / "1").brand == "implementer 0x99, part 0xabc"
 
 @pytest.mark.parametrize("name,arch,words", [
-  ("max", "arm64:bf16", ""), ("max", "arm64:neon", "arm64:dotprod is possible, too: ARCH=arm64:neon is set"),
+  ("max", "arm64:fhm", ""), ("max", "arm64:neon", "arm64:dotprod is possible, too: ARCH=arm64:neon is set"),
   ("Neoverse N1", "arm64:dotprod", "no arm64:bf16: the processor or its operating system lacks bf16, i8mm"),
   ("Cortex-A72", "arm64:neon", "no arm64:dotprod: the processor or its operating system lacks dotprod")])
 def test_the_level_above_and_what_it_lacks(name: str, arch: str, words: str, tmp_path: Path) -> None:
@@ -80,7 +82,7 @@ def test_a_machine_that_says_nothing(tmp_path: Path) -> None:
 def test_a_processor_without_vectors_is_refused(tmp_path: Path) -> None:
   with pytest.raises(DeviceError, match="lacks fp, asimd, which arm64:neon needs; use DEV=CLANG"):
     cpu.choose_arch(detected("no AdvSIMD", tmp_path), "")
-  with pytest.raises(DeviceError, match="ARCH=x86_64:avx2 is not known; use one of arm64:bf16, "
+  with pytest.raises(DeviceError, match="ARCH=x86_64:avx2 is not known; use one of arm64:fhm, arm64:bf16, "
                      "arm64:dotprod, arm64:neon"):
     cpu.choose_arch(detected("max", tmp_path), "x86_64:avx2")
 

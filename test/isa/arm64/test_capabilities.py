@@ -22,4 +22,4 @@ def test_levels_add_operations() -> None:
   known = [capabilities(arch).vector_operations for arch in LEVELS]
   assert all(lower <= higher for lower, higher in zip(known, known[1:]))
   assert all((Ops.DOT4, dtypes.int32) in found for found in known)
-  assert [(Ops.DOT2, dtypes.float32) in found for found in known] == [False, False, True]
+  assert [(Ops.DOT2, dtypes.float32) in found for found in known] == [False, False, True, True]

@@ -13,12 +13,14 @@ from generators.program_builder import Builder
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.arm64.select.dot import fits_signs
 from tinyhw.isa.arm64.target import compile, target
+from tinyhw.machine.ir.inst import MInst
+from tinyhw.machine.select.unused import drop_unused
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
 I32, U32, F32 = dtypes.int32, dtypes.uint32, dtypes.float32
-CPUS = {"arm64:neon": "cortex-a72", "arm64:dotprod": "neoverse-n1", "arm64:bf16": "max"}
+CPUS = {"arm64:neon": "cortex-a72", "arm64:dotprod": "neoverse-n1", "arm64:bf16": "max", "arm64:fhm": "max"}
 SIGNS = list(itertools.product((I32, U32), (I32, U32)))
 CORNERS = (0x80, 0xff, 0x7f, 0x00, 0x01, 0x81)   # -128 or 128, -1 or 255, 127, ...
 WORDS = 64
@@ -76,6 +78,23 @@ def test_instructions(arch: str, a: DType, b: DType, mask: int | None, spread: b
   made = names(dots(a, b, 4, mask, spread=spread), arch)
   assert [n for n in sorted(set(made)) if n in ("sdot", "udot", "usdot", "sudot", "eor", "dup")
           or n == "add" and "eor" in made] == found
+
+@needs_qemu
+@pytest.mark.parametrize("source", (F32, U32, I32), ids=lambda d: d.name)
+@pytest.mark.parametrize("times", (1, 2))
+def test_words_for_all_lanes_from_any_load(source: DType, times: int) -> None:
+  """The bits of a float are a word, too. A word that something else reads is in a general register."""
+  build = Builder("bits")
+  out, x, y = build.param(0, I32, WORDS), build.param(1, I32, WORDS), build.param(2, source, WORDS)
+  with build.loop(WORDS // 4, AxisType.GLOBAL) as g:
+    word = build.load(y, g)
+    if source is not I32: word = build.add(word.bitcast(I32))
+    second = build.add(UOp(Ops.BROADCAST, I32.vec(4), (word,)))
+    value = build.add(UOp(Ops.DOT4, I32.vec(4), (build.load(x, g * 4, 4), second, build.const(I32.vec(4), 5))))
+    if times == 2: value = build.add(value + build.add(UOp(Ops.BROADCAST, I32.vec(4), (build.add(word + 1),))))
+    build.store(out, g * 4, value)
+  numbers = struct.pack(f"<{WORDS}f", *(1.37 * k - 20 for k in range(WORDS)))   # bits of NaN may change
+  run(build.program(), "arm64:dotprod", [bytes(4 * WORDS), words(8), numbers], cpu="max")
 
 def test_a_chain_adds_the_sum_of_bytes_once() -> None:
   made = names(dots(U32, I32, 4, times=5), "arm64:dotprod")
@@ -200,3 +219,42 @@ def test_pairs_of_bfloat16_are_near_the_definition() -> None:
             for data in (x, y))
     products = [number(p) * number(q) for p, q in zip(a, b)]
     assert abs(value - sum(products)) <= 2 ** -22 * sum(map(abs, products))
+
+# ***** products of float16 *****
+
+F16 = dtypes.float16
+
+def halves(lanes: int, alone: bool = True) -> Program:
+  """The program of out = float32(x) * float32(y) + z. alone: nothing else reads the conversions."""
+  build = Builder("halves")
+  out, x, y, z = [build.param(k, dtype, WORDS) for k, dtype in enumerate((F32, F16, F16, F32))]
+  with build.loop(WORDS // lanes, AxisType.GLOBAL) as g:
+    a, b = (build.add(build.load(p, g * lanes, lanes).cast(F32.vec(lanes))) for p in (x, y))
+    value = build.add(UOp(Ops.MULACC, F32.vec(lanes), (a, b, build.load(z, g * lanes, lanes))))
+    build.store(out, g * lanes, value if alone else build.add(value + b))
+  return build.program()
+
+@needs_qemu
+@pytest.mark.parametrize("arch", ("arm64:bf16", "arm64:fhm"))
+@pytest.mark.parametrize("lanes", (1, 2, 4))
+def test_products_of_float16_are_the_definition(lanes: int, arch: str) -> None:
+  """To the bit, subnormal numbers, infinities and NaN included: one rounding for each product."""
+  rng = random.Random(lanes)
+  for alone in (True, False):
+    program = halves(lanes, alone)
+    for _ in range(4): run(program, arch, [bytes(4 * WORDS), *(rng.randbytes(2 * WORDS) for _ in range(2)),
+                                           rng.randbytes(4 * WORDS)], cpu="max")
+
+def test_products_of_float16_convert_nothing() -> None:
+  def code(arch: str, alone: bool = True) -> list[str]:
+    return [inst.row.name for inst in selected(halves(4, alone), arch)]
+  assert code("arm64:fhm").count("fmlal") == 1 and "fcvtl" not in code("arm64:fhm")
+  assert code("arm64:bf16").count("fcvtl") == 2 and "fmlal" not in code("arm64:bf16")
+  assert code("arm64:fhm", alone=False).count("fcvtl") == 1, "the conversion that another operation reads stays"
+  scalar = [inst.row.name for inst in selected(halves(1), "arm64:neon")]
+  assert "fmov" not in scalar, "a half is loaded where fcvt reads it"
+
+def selected(program: Program, arch: str) -> list[MInst]:
+  """The instructions, without those that nothing reads."""
+  function = drop_unused(target(arch).select(program, target(arch)), target(arch))  # type: ignore[misc]  # it has one
+  return [inst for block in function.blocks for inst in block.insts]

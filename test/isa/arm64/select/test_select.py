@@ -12,8 +12,9 @@ from test.codegen.random_kernels import Generator
 from tinyhw.arithmetic import to_bytes
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.arm64.capabilities import capabilities
+from tinyhw.isa.arm64.select.rules import LEVELS
 from tinyhw.isa.arm64.target import target
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -22,19 +23,19 @@ ARCH = "arm64:neon"
 F32, I32 = dtypes.float32, dtypes.int32
 KNOWN = capabilities(ARCH)
 
-def check(kernel: UOp, optimized: bool, variables: dict[str, int] | None = None) -> None:
+def check(kernel: UOp, optimized: bool, variables: dict[str, int] | None = None, arch: str = ARCH) -> None:
   """Compile a kernel, execute it and compare."""
-  data = data_for(kernel)
-  program = lower(optimize(kernel, KNOWN) if optimized else kernel, KNOWN, "test")
-  run(program, ARCH, [b"".join(to_bytes(x, p.dtype.scalar()) for x in data[p.arg[0]]) for p in program.params],
-      variables)
+  data, known = data_for(kernel), capabilities(arch)
+  program = lower(optimize(kernel, known) if optimized else kernel, known, "test")
+  run(program, arch, [b"".join(to_bytes(x, p.dtype.scalar()) for x in data[p.arg[0]]) for p in program.params],
+      variables, "cortex-a72" if arch == ARCH else "max")
 
 @pytest.mark.slow
 @needs_qemu
 @pytest.mark.parametrize("seed", range(60))
 def test_random_kernels(seed: int) -> None:
   generator = Generator(seed)
-  check(generator.kernel(), False, generator.variables)
+  check(generator.kernel(), False, generator.variables, list(LEVELS)[seed % len(LEVELS)])
 
 def elementwise() -> UOp:
   out, a, b = [UOp.param(k, F32, 103) for k in range(3)]
@@ -56,6 +57,19 @@ def product(m: int = 24, n: int = 20, depth: int = 12) -> UOp:
 @pytest.mark.parametrize("optimized", (False, True))
 @pytest.mark.parametrize("make", (elementwise, sum_of_rows, product))
 def test_kernels(make: Callable[[], UOp], optimized: bool) -> None: check(make(), optimized)
+
+def narrow_product(dtype: DType, m: int = 10, n: int = 12, depth: int = 16) -> UOp:
+  """x @ w.T of bytes in int32, or of float16 in float32."""
+  total = I32 if dtypes.is_int(dtype) else F32
+  out, a, b = UOp.param(0, total, m * n), UOp.param(1, dtype, m * depth), UOp.param(2, dtype, n * depth)
+  i, j, k = axis(m, 0), axis(n, 1), axis(depth, 2, "REDUCE")
+  factors = a.index(i * depth + k).load().cast(total) * b.index(j * depth + k).load().cast(total)
+  return UOp.sink(out.index(i * n + j).store(factors.reduce(Ops.ADD, k), i, j))
+
+@needs_qemu
+@pytest.mark.parametrize("arch", LEVELS)
+@pytest.mark.parametrize("dtype", (dtypes.int8, dtypes.uint8, dtypes.float16), ids=lambda d: d.name)
+def test_products_of_narrow_numbers(dtype: DType, arch: str) -> None: check(narrow_product(dtype), True, arch=arch)
 
 @needs_qemu
 @pytest.mark.parametrize("n", (0, 1, 5))

@@ -48,6 +48,10 @@ class Arithmetic(Dots):
       if sources[1] not in self.spread: return None, numbers
       values = {name: self.value(s) for name, s in zip("ac", (sources[0], *sources[2:]))}
       return {**values, "b": self.value(sources[1].src[0])}, {**numbers, "b": 0}
+    if condition == "halves":
+      if any(s.op is not Ops.CAST or s.src[0].dtype.scalar() is not dtypes.float16 for s in sources[:2]):
+        return None, numbers
+      return {name: self.value(s) for name, s in zip("abc", (*(s.src[0] for s in sources[:2]), sources[2]))}, numbers
     if condition:
       found = immediate(condition, sources[1].arg, max(bits, 32) if u.dtype.count == 1 else bits) if (
         sources[1].op is Ops.CONST and sources[1].dtype.scalar() not in FLOATS) else None
@@ -62,6 +66,7 @@ class Arithmetic(Dots):
       text = text.replace(".T", "." + arrangement(size, dtype.itemsize)).replace(".E", "." + ELEMENTS[size])
       wide = dtype.itemsize > 8
       text = text.replace(".H", ".16b" if wide else ".8b").replace(".P", ".8h" if wide else ".4h")
+      text = text.replace(".L", f".{dtype.count}h")
     else:
       r, f = width(dtype), scalar(dtype)
       text = text.replace("R%", f"{r}%").replace("Rzr", f"{r}zr").replace("F%", f"{f}%")

@@ -40,7 +40,8 @@ class Casts(Masks):
   def cast_scalar(self, u: UOp, source: DType, target: DType, value: Reg) -> Reg:
     if source is target: return value
     if source is dtypes.float16:
-      single = self.code("fmov s%t, w%a; fcvt s%d, h%t", a=value)
+      loaded = u.src[0] in self.in_vector
+      single = self.code("fcvt s%d, h%a" if loaded else "fmov s%t, w%a; fcvt s%d, h%t", a=value)
       return single if target is dtypes.float32 else self.cast_scalar(u, dtypes.float32, target, single)
     if target is dtypes.float16:
       if source is dtypes.float64: raise self.refuse(source, target)  # a detour through float32 would round twice

@@ -7,12 +7,14 @@ have a rule there.
 Columns are separated by two spaces: operation, types, conditions, lines separated by ";". The first rule whose
 conditions hold is taken. `%a` `%b` `%c` are the sources, `%d` is the result, other names are temporary registers.
 `%d:c` is a register that is read as c and written as d. R is w or x, F is s or d, by the type. In vectors T is the
-arrangement, E the element, H the arrangement of all bytes, P that of pairs of bytes.
+arrangement, E the element, H the arrangement of all bytes, P that of pairs of bytes, L that of as many halves
+(float16).
 
 Conditions: `b:add`, `b:sub`, `b:mask`, `b:shift`, `b:power`: the second source is a constant that the instruction
 takes, {b} in the lines. `b:element`: the second source is an element of a register in all lanes, v%b.E[{b}] in the
 lines. `ss`, `uu`, `us`, `su`: the signs of the bytes of words a and b, s for bytes that have signs or are below 128.
-Factors are exchanged where that lets a rule apply.
+Factors are exchanged where that lets a rule apply. `halves`: a and b are conversions from float16; the lines read the
+halves.
 """
 from __future__ import annotations
 import re
@@ -125,6 +127,11 @@ DOT2        single  b:element     bfdot v%d:c.T, v%a.P, v%b.2h[{b}]
 DOT2        single                bfdot v%d:c.T, v%a.P, v%b.P
 """
 
+# FEAT_FHM. The product of two halves is exact, and added with one rounding
+FHM = """
+MULACC      single  halves        fmlal v%d:c.T, v%a.L, v%b.L
+"""
+
 # the comparisons of a < b, a == b, a != b: the condition after cmp or fcmp. A comparison with NaN is false, but !=
 CONDITIONS = {"sint": {Ops.CMPLT: "lt", Ops.CMPEQ: "eq", Ops.CMPNE: "ne"}, "uint": {Ops.CMPLT: "lo", Ops.CMPEQ: "eq",
                                                                                     Ops.CMPNE: "ne"},
@@ -149,7 +156,7 @@ TYPES: dict[str, tuple[DType, ...]] = {
   "wide": _wide(SINTS + UINTS), "swide": _wide(SINTS), "uwide": _wide(UINTS)}
 
 class RuleRow(NamedTuple):
-  """A row: the condition on a constant or element, the signs of the bytes, and the lines."""
+  """A row: the condition on a constant, element or conversion, the signs of the bytes, and the lines."""
   condition: str
   signs: str
   lines: tuple[str, ...]
@@ -162,7 +169,7 @@ def parse(text: str) -> Rules:
   for row in filter(None, text.split("\n")):
     name, types, *rest = re.split(r"  +", row)
     words, code = rest if len(rest) == 2 else ("", rest[0])
-    condition = next((word for word in words.split() if word.startswith("b:")), "")
+    condition = next((word for word in words.split() if word.startswith("b:") or word == "halves"), "")
     signs = next((word for word in words.split() if word in SIGNS), "")
     rule = RuleRow(condition, signs, tuple(line.strip() for line in code.split(";")))
     for dtype in TYPES[types]: rules.setdefault((Ops[name], dtype), []).append(rule)
@@ -173,7 +180,8 @@ SCALAR_RULES = parse(SCALAR)
 # level -> its tables of rules for vectors, best first
 NEON = (VECTOR, PRODUCTS)
 LEVELS: dict[str, tuple[str, ...]] = {"arm64:neon": NEON, "arm64:dotprod": (DOTPROD, *NEON),
-                                      "arm64:bf16": (BF16, DOTPROD, *NEON)}
+                                      "arm64:bf16": (BF16, DOTPROD, *NEON),
+                                      "arm64:fhm": (FHM, BF16, DOTPROD, *NEON)}
 
 @once
 def vector_rules(level: str) -> Rules:

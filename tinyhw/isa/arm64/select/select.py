@@ -64,6 +64,8 @@ class Selector(Arithmetic, Vectors):
     for u, users in self.users.items():
       if u.op in GroupOp.Comparison and u.dtype.count == 1 and all(s.op is not Ops.ACC for s in u.src):
         if all(is_condition(u, user) for user in users): self.flags.add(u)
+      elif u.op is Ops.LOAD and u.dtype is dtypes.float16 and len(u.src) == 1:
+        if all(user.op is Ops.CAST and user.dtype is not u.dtype for user in users): self.in_vector.add(u)
       elif u.op is Ops.BROADCAST and all(self.takes_element(u, user) for user in users): self.spread_if_loaded(u)
 
   def takes_element(self, u: UOp, user: UOp) -> bool:
@@ -79,7 +81,7 @@ class Selector(Arithmetic, Vectors):
       if source.op not in (Ops.CONST, Ops.ACC): self.spread.add(u)
       return
     chain = (source, source.src[0]) if source.op is Ops.BITCAST else (source,)
-    if chain[-1].op is not Ops.LOAD or len(chain[-1].src) > 1 or chain[-1].dtype.itemsize != 4: return
+    if chain[-1].op is not Ops.LOAD or len(chain[-1].src) > 1 or chain[-1].dtype not in dtypes.int32s: return
     if any(len(self.users[s]) > 1 for s in chain): return
     self.spread.add(u)
     self.in_vector.update(chain)
@@ -200,7 +202,8 @@ class Selector(Arithmetic, Vectors):
     if dtype.count > 1:
       value = self.code(f"ldr {VECTORS[access_bytes(dtype)]}%d, {text}", **registers)
       return self.mask_of(u, dtypes.uint8.vec(dtype.count), value) if is_mask(u) else value
-    if dtype in FLOATS or u in self.in_vector: return self.code(f"ldr {scalar(dtype)}%d, {text}", **registers)
+    if dtype in FLOATS or u in self.in_vector:
+      return self.code(f"ldr {VECTORS[dtype.itemsize]}%d, {text}", **registers)
     return self.code(f"{LOADS[dtype.itemsize][dtype not in dtypes.sints]}%d, {text}", **registers)
 
   def store(self, u: UOp) -> None:
