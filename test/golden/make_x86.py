@@ -27,7 +27,7 @@ from tinyhw.isa.x86.table.table import TABLE
 HERE = Path(__file__).resolve().parent
 
 FEATURES = ("avx512f avx512bw avx512dq avx512vl avx512cd avx512vnni avx512bf16 avx512vpopcntdq bmi bmi2 fma f16c "
-            "lzcnt popcnt prfchw").split()
+            "lzcnt popcnt prfchw amx-tile amx-bf16 amx-int8").split()
 BASES = [None, "rax", "rcx", "rbx", "rsp", "rbp", "rsi", "r8", "r12", "r13", "r15"]
 INDEXES = [None, "2*rax", "4*rbp", "8*r12", "r13", "2*r15"]
 DISPLACEMENTS = [0, 1, 127, 128, -128, -129, 64, 8128, 8192, -8192, -8256, 4, 508, 512, 0x7fffffff, -0x80000000]

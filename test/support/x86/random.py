@@ -46,12 +46,12 @@ def continue_memory(row: Inst, operands: list[Any], at: int, rng: random.Random,
   operand = row.operands[at]
   gather = row.operands[form.memory + 1].cls is not regs.R64
   if operand.name == "base":
-    if not gather and rng.random() < 0.05: operands.append(regs.RIP)
+    if row.operands[form.memory + 1].optional and rng.random() < 0.05: operands.append(regs.RIP)
     else: operands.append(None if rng.random() < 0.1 else random_register(regs.R64, rng, wide))
   elif operand.name == "index":
     assert operand.cls is not None
     if gather: operands.append(random_register(operand.cls, rng, wide))
-    elif operands[-1] is regs.RIP or rng.random() < 0.5: operands.append(None)
+    elif operand.optional and (operands[-1] is regs.RIP or rng.random() < 0.5): operands.append(None)
     else: operands.append(regs.reg(regs.R64, rng.choice([i for i in range(16) if i != 4])))
   elif operand.name == "scale": operands.append(rng.choice((1, 2, 4, 8)) if operands[-1] is not None else 1)
   else:

@@ -19,7 +19,8 @@ from tinyhw.machine.ir.inst import Function, MInst
 from x86.random import random_instruction
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "x86_64.txt"
-LLVM_FEATURES = ("avx512f avx512bw avx512dq avx512vl avx512cd avx512vnni avx512bf16 avx512vpopcntdq bmi bmi2 fma f16c "
+LLVM_FEATURES = ("amx-tile amx-bf16 amx-int8 "
+                 "avx512f avx512bw avx512dq avx512vl avx512cd avx512vnni avx512bf16 avx512vpopcntdq bmi bmi2 fma f16c "
                  "lzcnt popcnt prfchw".split())
 
 def golden(mark: str) -> Iterator[tuple[str, str]]:

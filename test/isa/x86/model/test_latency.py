@@ -12,12 +12,13 @@ from tinyhw.machine.model.scoreboard import bound, costs_of
 AVX512_ONLY = {"compress", "scatter", "int_to_mask", "mask_logic", "mask_mov", "mask_shift", "mask_test", "mask_to_int",
                "mask_to_vec", "vec_to_mask",
                "narrow", "vec_compare_mask", "vec_dot", "vec_mul_q", "bf16_dot"}
+OF_TILES = {"tile_config", "tile_dot", "tile_load", "tile_store", "tile_zero"}    # Intel's only
 
 @pytest.mark.parametrize("name", latency.TABLES)
 def test_every_pipe_of_the_instruction_table_has_a_row(name: str) -> None:
   costs = latency.find(name).costs
   pipes = {line.pipe for mnemonic in TABLE.mnemonics() for line in TABLE.parse(mnemonic)} | {"load", "store"}
-  assert pipes - set(costs) == (AVX512_ONLY if name == "zen3" else set())
+  assert pipes - set(costs) == {"zen3": AVX512_ONLY | OF_TILES, "zen4": OF_TILES}.get(name, set())
 
 @pytest.mark.parametrize("name", latency.TABLES)
 def test_rows_name_known_ports_and_carry_their_evidence(name: str) -> None:

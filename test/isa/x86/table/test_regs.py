@@ -3,7 +3,7 @@ from tinyhw.isa.x86.table import regs
 
 def test_names() -> None:
   names = regs.by_name()
-  assert len(names) == 4 * 16 + 3 * 32 + 8 + 1
+  assert len(names) == 4 * 16 + 3 * 32 + 8 + 8 + 1
   assert all(repr(register) == name for name, register in names.items())
   assert names["ymm17"] == regs.reg(regs.YMM, 17) and names["r11d"] is regs.reg(regs.R32, 11)
 

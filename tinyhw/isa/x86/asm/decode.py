@@ -159,6 +159,7 @@ def read_modrm(form: Form, e: Encoding, f: Fields, code: bytes, at: int, operand
   mod, reg, rm = modrm >> 6, modrm >> 3 & 7, modrm & 7
   if e.digit >= 0 and reg != e.digit or (mod != 3) != (form.memory >= 0): return -1
   if e.reg >= 0: numbers.append((e.reg, reg | f.r))
+  if e.rm < 0: return at + 1 if rm == 0 and mod == 3 else -1
   if mod == 3:
     numbers.append((e.rm, rm | f.b | (f.x << 1 if e.space == "evex" and operand_is_vector(form, e.rm) else 0)))
     return at + 1
@@ -176,6 +177,7 @@ def read_memory(form: Form, e: Encoding, f: Fields, code: bytes, at: int, operan
   base: Reg | None = None
   index: Reg | None = None
   scale, size = 1, (0, 1, 4)[mod]
+  needed = not form.row.operands[e.rm + 1].optional
   if rm == 4:
     sib = code[at]
     at += 1
@@ -184,9 +186,10 @@ def read_memory(form: Form, e: Encoding, f: Fields, code: bytes, at: int, operan
     elif number != 4: index, scale = regs.reg(regs.R64, number), 1 << (sib >> 6)
     if sib & 7 == 5 and mod == 0: size = 4
     else: base = regs.reg(regs.R64, sib & 7 | f.b)
-  elif gather: return -1
+  elif needed: return -1
   elif rm == 5 and mod == 0: base, size = regs.RIP, 4
   else: base = regs.reg(regs.R64, rm | f.b)
+  if needed and index is None: return -1
   if len(code) < at + size: raise IndexError
   disp = int.from_bytes(code[at:at + size], "little", signed=True)
   if size == 1 and e.space == "evex": disp *= form.unit

@@ -111,6 +111,7 @@ def make_encoder(form: Form, e: Encoding) -> Encoder:
   """Make the function of one encoding: operands to bytes, or None if it cannot express them."""
   core = {"legacy": legacy, "vex": vex, "evex": evex}[e.space](form, e)
   if e.accumulator >= 0: core = with_accumulator(core, e.accumulator, e.opreg)
+  if form.memory >= 0 and not form.row.operands[form.memory + 1].optional: core = with_index(core, form.memory + 1)
   if e.rel >= 0: return with_distance(head_of(e), e.rel, e.rel_bytes)
   if e.one >= 0: return with_one(core, e.one)
   if e.imm >= 0: return with_immediate(core, e)
@@ -122,6 +123,10 @@ def with_accumulator(core: Encoder, position: int, other: int) -> Encoder:
     if operands[position].index != 0 or other >= 0 and operands[other].index == 0: return None
     return core(operands)
   return encoder
+
+def with_index(core: Encoder, position: int) -> Encoder:
+  """Encode only an address that has an index."""
+  return lambda operands: None if operands[position] is None else core(operands)
 
 def with_one(core: Encoder, position: int) -> Encoder:
   def encoder(operands: list[Any]) -> bytes | None: return core(operands) if operands[position] == 1 else None
@@ -203,6 +208,9 @@ def vex(form: Form, e: Encoding) -> Encoder:
   opcode, w, lpp = e.opcode, 0x80 if e.w else 0, (4 if e.l == 1 else 0) | e.pp
   short = e.map == 1 and not w
   reg, rm, vvvv, is4, memory, digit = e.reg, e.rm, e.vvvv, e.is4, form.memory, max(e.digit, 0)
+  if e.suffix or reg >= 0 > rm:    # no operand, or one register that has the place of the other's number, too
+    head, last = bytes((0xC4, 0xE0 | e.map, w | 0x78 | lpp, opcode)), e.suffix
+    return lambda operands: head + (last or BYTES[0xC0 | operands[reg].index << 3])
   if rm < 0: return lambda operands: bytes((0xC5, 0xF8 | lpp, opcode))
   def encoder(operands: list[Any]) -> bytes | None:
     r = operands[reg].index if reg >= 0 else digit

@@ -88,7 +88,7 @@ def show_memory(inst: MInst, at: int, kind: OperandKind) -> str:
 
 def gathered_bits(row: Inst, kind: OperandKind) -> int:
   """The size in the text of a memory operand. That of a gather or scatter is the size of all elements."""
-  if kind.cls is None: return kind.bits
+  if kind.cls is None or kind.cls.bank is not regs.VEC: return kind.bits
   data = next(o.cls.bits for o in row.operands if o.cls is not None and o.cls.bank is regs.VEC and o.name != "index")
   # gatherd, scatterd: indices of 32 bits
   return min(data, kind.cls.bits * kind.bits // (32 if "erd" in row.name else 64))

@@ -31,7 +31,8 @@ from tinyhw.threads import once
 # Pipes that only move data between registers and memory: their ports are the bound by memory.
 MEMORY = {"load": "load", "store": "store", "load_masked": "load", "store_masked": "store", "load_pop": "load",
           "store_push": "store",
-          "store_nt": "store", "gather": "load", "scatter": "store", "prefetch": "load"}
+          "store_nt": "store", "gather": "load", "scatter": "store", "prefetch": "load", "tile_load": "load",
+          "tile_store": "store"}
 
 @dataclass(frozen=True)
 class Microarchitecture:

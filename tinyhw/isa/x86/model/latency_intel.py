@@ -1,13 +1,14 @@
 """Latency and ports of Intel's Skylake-X and Cascade Lake, Ice Lake, Alder Lake P, Granite Rapids, and the generic
 table. The notation is that of latency.py.
 
-Ports have Intel's numbers; A is port 10, B is port 11; d is the divider. While 512-bit operations run, port 1 does no
+Ports have Intel's numbers; A is port 10, B is port 11; d is the divider, t the unit of tiles. While 512-bit operations run, port 1 does no
 vector work, and the 256-bit units of ports 0 and 1 are one 512-bit unit of port 0. Port 5 has a second one in the
 server cores of these tables.
 """
 from __future__ import annotations
 
-PORTS = {**{str(i): f"p{i}" for i in range(10)}, "A": "p10", "B": "p11", "d": "divider", "m": "microcode"}
+PORTS = {**{str(i): f"p{i}" for i in range(10)}, "A": "p10", "B": "p11", "d": "divider", "m": "microcode",
+         "t": "tile unit"}
 
 SKYLAKE_X = """
 int_alu             1   0156         1  p
@@ -116,6 +117,11 @@ vec_dot             5   01           1  p
 vec_dot/512         5   05           1  p
 bf16_dot            6   01           1  a   # known to the processors that have it: Cooper Lake, Sapphire Rapids
 bf16_dot/512        6   05           1  a
+tile_config         204 m*204        8  p   # those of tiles, too: Sapphire Rapids
+tile_dot            52  t*16         1  p
+tile_load           45  23*16        10 p
+tile_store          16  4*16|237*16  18 p
+tile_zero           16  -            1  p
 vec_horizontal      3   015|5*2      3  p
 vec_logic           1   015          1  p
 vec_logic/512       1   05           1  p

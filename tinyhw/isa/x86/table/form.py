@@ -10,7 +10,7 @@ from tinyhw.isa.x86.table import regs
 from tinyhw.machine.ir.inst import Access, Effect, RegClass
 
 CLASS_OF = {"r8": regs.R8, "r16": regs.R16, "r32": regs.R32, "r64": regs.R64, "x": regs.XMM, "y": regs.YMM,
-            "z": regs.ZMM, "k": regs.K}
+            "z": regs.ZMM, "k": regs.K, "t": regs.TMM}
 GENERAL = {8: "r8", 16: "r16", 32: "r32", 64: "r64"}
 VECTOR = {128: "x", 256: "y", 512: "z"}
 SHARE = {"v": 1, "h": 2, "q": 4, "e": 8}
@@ -61,6 +61,7 @@ def parse_kind(text: str, size: int, length: int) -> OperandKind:
     bits = min(size, 32) if text == "iz" else int(text[1:])
     kind = OperandKind("immediate", f"i{bits}", bits=bits)
     kind.signed = text[0] == "i"
+  elif text == "sm": kind = OperandKind("memory", "m", regs.R64)
   elif text[:2] == "vm":
     index = vector_class(text[2], length)
     kind = OperandKind("memory", "m" + index, CLASS_OF[index], bits=int(text[3:]))
@@ -102,7 +103,7 @@ class Token:
     self.access = {"=": Access.WRITE, "+": Access.BOTH}.get(mark, Access.READ)
     if self.hidden and mark == "!": self.access = 0  # type: ignore[assignment]  # neither: the register is only named
     self.kinds = (text[:-1] if mark in "=+" or not self.access else text).split("/")
-    self.memory = any(k[0] in "ma" or k[:2] == "vm" for k in self.kinds) and self.kinds[0] not in FIXED
+    self.memory = any(k[0] in "ma" or k[:2] in ("vm", "sm") for k in self.kinds) and self.kinds[0] not in FIXED
     self.fixed = self.kinds[0] in FIXED
 
 TOKENS: dict[str, Token] = {}

@@ -16,6 +16,7 @@ NAMES8 = ("al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil") + tuple(f"r{i}b" f
 GPR = Bank("gpr", 16, (6, 7, 8, 9, 10, 11, 3, 5, 14, 15, 12, 13, 1, 2, 0))
 VEC = Bank("vec", 32, tuple(range(32)))
 MASK = Bank("mask", 8, (1, 2, 3, 4, 5, 6, 7))  # k0 as an operand mask means "no mask"
+TILE = Bank("tile", 8, tuple(range(8)))
 POINTER = Bank("pointer", 1, ())
 
 R8 = RegClass("r8", GPR, 8, names=NAMES8)
@@ -26,10 +27,11 @@ XMM = RegClass("xmm", VEC, 128, names=tuple(f"xmm{i}" for i in range(32)))
 YMM = RegClass("ymm", VEC, 256, names=tuple(f"ymm{i}" for i in range(32)))
 ZMM = RegClass("zmm", VEC, 512, names=tuple(f"zmm{i}" for i in range(32)))
 K = RegClass("k", MASK, 64, names=tuple(f"k{i}" for i in range(8)))
+TMM = RegClass("tmm", TILE, 8192, names=tuple(f"tmm{i}" for i in range(8)))
 RIP_CLASS = RegClass("rip", POINTER, 64, names=("rip",))
 
-CLASSES = (R8, R16, R32, R64, XMM, YMM, ZMM, K)
-BANKS = (GPR, VEC, MASK)
+CLASSES = (R8, R16, R32, R64, XMM, YMM, ZMM, K, TMM)
+BANKS = (GPR, VEC, MASK, TILE)
 REGISTERS: dict[RegClass, tuple[Reg, ...]] = {c: tuple(Reg(c, index=i) for i in range(c.bank.count)) for c in CLASSES}
 
 # Base of an address relative to the end of the instruction; see encode.py about constants.

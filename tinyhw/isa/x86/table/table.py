@@ -9,7 +9,7 @@ The key of a row is the mnemonic and the kinds of the operands that the manual s
     TABLE["mov_m32_r32"]        mov dword ptr [...], r32
 
     r8 r16 r32 r64   a general register
-    x y z k          xmm, ymm, zmm, mask register
+    x y z k t        xmm, ymm, zmm, mask register, tile
     m                memory; its size is spelled (m8 ... m256) if no vector or mask register is an operand, and if
                      "m" would be ambiguous
     mx my mz         memory, each lane with an index of its own: the vector index of a gather or scatter
@@ -35,6 +35,7 @@ in parentheses is a register that is clobbered.
                 that size. A VEX encoding without a length has 128 and 256, an EVEX encoding 512 too: one row for each
     b32 b64     an element that is broadcast to the vector (bh32: to half of it)
     vmv32       memory indexed by v, elements of 32 bits; a: an address, memory is not touched
+    sm          memory with an index register, which is not optional
     m:4         the displacement counts elements of 4 bytes, not whole operands; "!": the key spells the size
     {k} {kz}    rows with merging, and with zeroing; {s}: the mask selects, so nothing is merged; {g}: a mask is
                 required, and is overwritten
@@ -52,7 +53,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tinyhw.errors import EncodeError
-from tinyhw.isa.x86.rows import avx512, floats, integer, packed
+from tinyhw.isa.x86.rows import avx512, floats, integer, packed, tiles
 from tinyhw.isa.x86.table import regs
 from tinyhw.isa.x86.table.form import Encoding, Form, OperandKind, TableLine, Spec, kind_of
 from tinyhw.machine.ir.inst import Access, Bank, Effect, Inst, MInst, Operand, RegClass
@@ -169,7 +170,7 @@ def variants_of(line: TableLine, wanted: Sequence[str]) -> Iterator[tuple[str, V
           suffix = [parts[0] + mask] + parts[1:] if mask else parts
           yield "_".join((head, *suffix)), (line, size, length, choice, mask)
 
-VECTORS = (regs.XMM, regs.YMM, regs.ZMM, regs.K)
+VECTORS = (regs.XMM, regs.YMM, regs.ZMM, regs.K, regs.TMM)
 
 OPERANDS: dict[tuple[object, ...], Operand] = {}
 
@@ -294,4 +295,4 @@ def assemble(row: Inst | str, *shown: object) -> MInst:
     else: flat.append(next(given))  # type: ignore[arg-type]  # no tuple: memory was taken above
   return MInst(row, flat)
 
-TABLE = Table((integer.TEXT, floats.TEXT, packed.TEXT, avx512.TEXT))
+TABLE = Table((integer.TEXT, floats.TEXT, packed.TEXT, avx512.TEXT, tiles.TEXT))
