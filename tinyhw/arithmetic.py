@@ -11,7 +11,7 @@ import math
 import operator
 import struct
 from typing import Any
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tinyhw.dtype import DType, dtypes, encode_float, decode_float, truncate
 from tinyhw.errors import DTypeError
@@ -302,6 +302,21 @@ def dot2(x: int, y: int, z: float) -> float:
     a, b = (_normal(decode_bfloat16(w >> shift & 0xffff)) for w in (x, y))
     z = _normal(fused_float32(a, b, _normal(z)))
   return z
+
+def bfloat16_product(xs: Sequence[int], ys: Sequence[int], z: float) -> float:
+  """Return z + the products of the bfloat16 in the words of xs and ys, in float32.
+
+  Those of the lower halves and those of the upper halves are summed apart, from 0. Each step rounds once. Subnormal
+  numbers, given or computed, count as zero.
+  """
+  sums = []
+  for shift in (0, 16):
+    total = 0.0
+    for x, y in zip(xs, ys):
+      a, b = (_normal(decode_bfloat16(w >> shift & 0xffff)) for w in (x, y))
+      total = _normal(fused_float32(a, b, total))
+    sums.append(total)
+  return _normal(round_float32(_normal(z) + _normal(round_float32(sums[0] + sums[1]))))
 
 def _normal(x: float) -> float: return math.copysign(0.0, x) if abs(x) < 2.0 ** -126 else x
 

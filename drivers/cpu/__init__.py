@@ -66,8 +66,11 @@ def detect_x86(runtime: Callable[[str], Code]) -> Processor:
   def query(leaf: int, subleaf: int) -> tuple[int, int, int, int]:
     call(leaf, subleaf, ctypes.addressof(out))
     return out[0], out[1], out[2], out[3]
-  try: return detect(query)
+  try: found = detect(query)
   finally: arena.close(unmap=True)
+  if "amx_tile" not in found.features: return found
+  from tinyhw.drivers.cpu import tiles  # for processors that have them
+  return found if tiles.allowed() else found.without("amx")
 
 def visible_code(runtime: Callable[[str], Code]) -> CodeVisibility | None:
   """Return the function that makes placed code visible to instruction fetch, where a processor needs one."""

@@ -5,7 +5,7 @@ Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. The latency t
 from __future__ import annotations
 from collections.abc import Callable, Mapping
 
-from tinyhw.data_class import dataclass
+from tinyhw.data_class import dataclass, replace
 
 # (leaf, subleaf) -> eax, ebx, ecx, edx. Leaf XCR0 gives the halves of that register in eax, ebx
 Query = Callable[[int, int], tuple[int, int, int, int]]
@@ -30,6 +30,7 @@ YMM_STATE, ZMM_STATE, TILE_STATE = 0x6, 0xe6, 0x60000  # bits of XCR0 that the s
 _AVX512 = ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "popcnt")
 # arch string -> features it needs, best first
 LEVELS = {
+  "x86_64:amx": ("amx_tile", "amx_bf16", "amx_int8", "avx512bf16", "avx512vnni", *_AVX512),
   "x86_64:avx512bf16": ("avx512bf16", "avx512vnni", *_AVX512),
   "x86_64:avx512vnni": ("avx512vnni", *_AVX512),
   "x86_64:avx512": _AVX512,
@@ -58,6 +59,10 @@ class Processor:
     for name, needed in LEVELS.items():
       if self.features.issuperset(needed): return name
     return None
+
+  def without(self, prefix: str) -> Processor:
+    """Return the processor without the features whose names begin so."""
+    return replace(self, features=frozenset(name for name in self.features if not name.startswith(prefix)))
 
   def missing(self, arch: str) -> list[str]:
     """Return the features that an arch string needs and this processor lacks."""

@@ -55,6 +55,8 @@ TARGETS = (
          "`docs/tour.md`"),
   Target("x86-64, AVX-512", ("golden/x86_64.txt", f"(?:{WIDE})"), {**X86, "L2": "isa/x86/select/test_evex.py"},
          "Intel Granite Rapids (KVM guest), Linux: `examples/digits.py`, `test/isa/x86/test_silicon.py`"),
+  Target("x86-64, AMX", ("golden/x86_64.txt", "tmm|tilecfg|tilerelease"), {**X86, "L2": "isa/x86/select/test_tile.py"},
+         "Intel Granite Rapids (KVM guest), Linux: `test/isa/x86/select/test_tile.py`, to the bit"),
   Target("AArch64, AdvSIMD to SVE2", ("golden/arm64.txt", ""), ARM64, tools="llvm-mc 19 and GNU as 2.40",
          chip="arm64"),
   *(Target(f"AMD {name} ({chip})", (f"golden/amd_{chip}.txt", "^(?!@)"), AMD, tools=tools, chip=chip)

@@ -5,7 +5,7 @@ import pytest
 
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.matrix import Layout, Matrix, by_columns
+from tinyhw.uop.matrix import Layout, Matrix, MatrixRows, by_columns
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.text import parse, show
 
@@ -40,3 +40,7 @@ def test_a_matrix_prints_and_parses() -> None:
   assert parse(show(u)) is u
   assert unit == by_columns(4, 8, 4, dtypes.float16, dtypes.float32, 8) != Matrix(4, 8, 4, dtypes.float16,
                                                                                   dtypes.float32)
+
+def test_rows_of_a_matrix_in_memory() -> None:
+  rows = MatrixRows(3, 10)
+  assert rows.places(6) == [0, 1, 10, 11, 20, 21] and rows.reach(6) == 22

@@ -45,6 +45,12 @@ class ListPass(NamedTuple):
   run: Callable[[list[UOp], frozenset[int], Capabilities], list[UOp]]
   has_lanes: bool
 
+def tiles(sink: UOp, capabilities: Capabilities) -> UOp:
+  """Run the pass of tiles.py."""
+  if capabilities.lanes or not capabilities.matrix: return sink
+  from tinyhw.codegen.lower import tiles as module  # 0.4 ms to load, for CPUs with a matrix unit
+  return module.tiles(sink, capabilities)
+
 def coalesce(sink: UOp, capabilities: Capabilities) -> UOp:
   """Run the passes of coalesce.py and fragments.py."""
   if not capabilities.lanes: return sink
@@ -70,6 +76,7 @@ def pipeline(uops: list[UOp], written: frozenset[int], capabilities: Capabilitie
 PASSES = (
   Pass("grid", lambda sink, _: flatten_grid(sink)),
   Pass("stage", lambda sink, _: stage_values(sink)),
+  Pass("tiles", tiles),
   Pass("unroll", lambda sink, capabilities: unroll(vectors_as_copies(sink) if capabilities.lanes else sink)),
   Pass("vectorize", vectorize),
   Pass("coalesce", coalesce),
@@ -88,6 +95,8 @@ NAMES = (*[p.name for p in PASSES], "linearize", *[p.name for p in LIST_PASSES])
 ORDER = (
   Before("grid", "stage", "all other passes see one GLOBAL range, no range of one iteration, and indices in normal "
          "form"),
+  Before("stage", "tiles", "a tile's rows have a distance once shared arrays have places"),
+  Before("tiles", "unroll", "rows and steps of a tile are still ranges"),
   Before("stage", "unroll", "the stores that fill a shared array are unrolled like others"),
   Before("unroll", "vectorize", "a copy's index is linear in the lane more often than the original's"),
   Before("unroll", "coalesce", "unroll makes the copies with adjacent accesses"),

@@ -68,6 +68,8 @@ class Matrix:
 
   - lanes: the number of lanes of a workgroup that hold a matrix together. With 1, an operand is a whole matrix, row by
     row, and there are no layouts. With more, a, b and c define the elements of each lane.
+  - words: the element types of a and of b, if these hold words of 32 bits with several elements. A product of two words
+    is the sum of the products of their elements, as in DOT4 and DOT2.
   - fragments: lanes load a and b from shared memory together (FRAGMENT).
   - shared_operands: the unit itself reads a and b from shared memory (SHARED_OPERAND), so lanes hold none of their
     elements. The steps of one MMA fill a row of a swizzle atom.
@@ -83,6 +85,7 @@ class Matrix:
   c: Layout | None = None
   fragments: bool = False
   shared_operands: bool = False
+  words: tuple[DType, DType] | None = None
 
   @property
   def transposes(self) -> bool:
@@ -93,7 +96,7 @@ class Matrix:
   @functools.cached_property
   def _hash(self) -> int:
     return hash((self.m, self.n, self.k, self.operand, self.result, self.lanes, self.a, self.b, self.c, self.fragments,
-                 self.shared_operands))
+                 self.shared_operands, self.words))
 
   def __hash__(self) -> int:
     """The cached hash: each pass looks up each of its products by it."""
@@ -136,6 +139,24 @@ class Scattered:
   def reach(self) -> int:
     """Elements of memory from INDEX to the last one."""
     return self.places[-1][1] + self.length
+
+@register
+@dataclass(frozen=True)
+class MatrixRows:
+  """How a LOAD reads a whole matrix: the argument of a LOAD whose value is an operand of an MMA with one lane.
+
+  rows: their number. stride: elements of memory from the start of a row to the start of the next one.
+  """
+  rows: int
+  stride: int
+
+  def places(self, count: int) -> list[int]:
+    """The offsets in elements from INDEX of a matrix of `count` elements."""
+    return [row * self.stride + k for row in range(self.rows) for k in range(count // self.rows)]
+
+  def reach(self, count: int) -> int:
+    """Elements of memory from INDEX to the last one."""
+    return (self.rows - 1) * self.stride + count // self.rows
 
 # of swizzle atoms: bytes of a line, bytes of its pieces, and the number of lines with different permutations of them
 LINE_BYTES, PIECE_BYTES, LINES = 128, 16, 8

@@ -32,12 +32,15 @@ def invented(features: set[str], vendor: str = "GenuineIntel", state: int = 0xe7
 
 AVX2 = {*LEVELS["x86_64:avx2"], "avx", "osxsave"}
 AVX512 = AVX2 | set(LEVELS["x86_64:avx512"])
+AMX = AVX512 | set(LEVELS["x86_64:amx"])
 
 def test_levels() -> None:
   assert invented(AVX512).arch == "x86_64:avx512"
   assert invented(AVX512 | {"avx512vnni"}).arch == "x86_64:avx512vnni"
   assert invented(AVX512 | {"avx512bf16"}).arch == "x86_64:avx512", "pairs of bfloat16 come with products of bytes"
   assert invented(AVX512 | {"avx512vnni", "avx512bf16"}).arch == "x86_64:avx512bf16"
+  assert invented(AMX, state=0x600e7).arch == "x86_64:amx" and invented(AMX).arch == "x86_64:avx512bf16"
+  assert invented(AMX, state=0x600e7).without("amx").arch == "x86_64:avx512bf16"
   assert invented(AVX2).arch == "x86_64:avx2"
   assert invented(AVX2 - {"f16c"}).arch is None
   assert invented({"sse4_2"}).missing("x86_64:avx2")[0] == "avx2"
@@ -62,7 +65,8 @@ def test_choice_of_the_arch() -> None:
   with pytest.raises(DeviceError, match="ARCH=x86_64:avx512 needs avx512f, .*; unset ARCH"):
     cpu.choose_arch(invented(AVX2), "x86_64:avx512")
   with pytest.raises(DeviceError, match="ARCH=z80 is not known; use one of "
-                                         "x86_64:avx512bf16, x86_64:avx512vnni, x86_64:avx512, x86_64:avx2"):
+                                         "x86_64:amx, x86_64:avx512bf16, x86_64:avx512vnni, x86_64:avx512, "
+                                         "x86_64:avx2"):
     cpu.choose_arch(invented(AVX2), "z80")
   with pytest.raises(DeviceError, match="lacks avx2.*use DEV=CLANG with a C compiler, or DEV=PYTHON"):
     cpu.choose_arch(invented({"avx"}), "")

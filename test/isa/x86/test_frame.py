@@ -75,3 +75,13 @@ def test_what_must_be_kept_is_kept(convention: abi.Abi, stack_bytes: int, monkey
 def test_a_function_that_needs_no_frame_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
   insts = framed(["rax", "rcx", "xmm3"], 0, abi.SYSTEM_V, monkeypatch)
   assert not any(i.comment == "frame" for i in insts) and len(insts) == 8
+
+def test_tiles_are_configured_first_and_released_before_each_return() -> None:
+  function = Function("f")
+  for _ in range(2):
+    block = function.new_block()
+    block.insts += [MInst(TABLE["tilezero_t"], [regs.reg(regs.TMM, 3)]), MInst(TABLE["ret"], [])]
+  frame.add_frame(function, target("x86_64:amx"))
+  assert [[i.row.name for i in b.insts] for b in function.blocks] == [
+    ["ldtilecfg", "tilezero", "tilerelease", "ret"], ["tilezero", "tilerelease", "ret"]]
+  assert len(frame.TILES) == 64

@@ -5,6 +5,7 @@ import random
 
 from generators.program_builder import Builder, add, i32, matmul
 import pytest
+from x86 import machine as x86_machine
 
 from tinyhw.dtype import dtypes
 from tinyhw.isa.x86 import target as x86
@@ -43,6 +44,25 @@ def test_swaps_exchange_and_touch_nothing_else(cls: RegClass) -> None:
       if inst.row.name == "xchg": values[a], values[b] = values[b], values[a]
       else: values[inst.operands[0].index] = values[a] ^ values[b]
     assert values == {i: 0b1010, j: 0b1100}
+
+def test_tiles_move_through_memory() -> None:
+  """They have neither a move nor an exchange. Other registers and the flags stay."""
+  rng = random.Random(2)
+  content = [rng.randbytes(1024) for _ in range(8)]
+  tile = [regs.reg(regs.TMM, i) for i in range(8)]
+  code = [x86.move(tile[0], tile[1]), x86.spill(tile[2], 64), x86.reload(tile[3], 64), x86.swap(tile[4], tile[5])]
+  insts = [inst for part in code for inst in (part if isinstance(part, list) else [part])]
+  assert not any(inst.row.effects & Effect.WRITE_FLAGS for inst in insts)
+  machine = x86_machine.Machine("x86_64:amx")
+  text = machine.load(b"".join(map(encode, insts)))
+  machine.tiles, machine.general[:] = list(content), [1000 + k for k in range(16)]
+  machine.general[4] = stack = machine.stack.address + 8192
+  before, at = list(machine.general), text.address
+  while at < text.address + len(text.data):
+    step, following = machine.prepare(at)
+    at = step(machine) or following
+  assert machine.general == before and machine.memory.read(stack + 64, 1024) == content[2]
+  assert machine.tiles == [content[k] for k in (1, 1, 2, 2, 5, 4, 6, 7)]
 
 def test_opposite_conditions() -> None:
   block = Block(3)

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from x86 import lanes as x86_lanes
+from x86 import lanes as x86_lanes, tiles as x86_tiles
 
 from tinyhw.device import Allocator, Compiled, Launch
 from tinyhw.isa.x86 import abi
@@ -27,7 +27,7 @@ from tinyhw.machine.ir.inst import MInst
 Step = Callable[["Machine"], "int | None"]  # gives the address of the next instruction if that is not the one behind it
 ALL = (1 << 64) - 1
 STACK_BYTES = 1 << 16
-LEVELS = ("x86_64:avx2", "x86_64:avx512", "x86_64:avx512vnni", "x86_64:avx512bf16")
+LEVELS = ("x86_64:avx2", "x86_64:avx512", "x86_64:avx512vnni", "x86_64:avx512bf16", "x86_64:amx")
 
 class Region:
   """Bytes at an address."""
@@ -77,6 +77,7 @@ class Machine:
     self.general = [0] * 16
     self.vector = [bytes(64)] * 32
     self.masks = [0] * 8
+    self.tiles: list[bytes] | None = None   # set while they are configured
     self.zero = self.carry = self.sign = self.overflow = False
     self.steps: dict[int, tuple[Step, int]] = {}
     self.seen: set[str] = set()   # keys of rows that were executed
@@ -99,15 +100,17 @@ class Machine:
       if found is None: found = self.steps[at] = self.prepare(at)
       target = found[0](self)
       at = found[1] if target is None else target
+    assert self.tiles is None, "tiles were not released"
     self.general[4] -= 8  # of the return address that a call would have pushed
     assert [self.general[k] for k in kept] == before, "a register of the caller was not restored"
 
   def prepare(self, at: int) -> tuple[Step, int]:
     data, offset = self.memory.find(at, 1)
     inst, size = decode(bytes(data[offset:offset + 16]))
-    assert "avx512" in self.arch or "avx512" not in inst.row.feature, f"{inst} is not of {self.arch}"
+    assert self.arch != LEVELS[0] or "avx512" not in inst.row.feature, f"{inst} is not of {self.arch}"
     self.seen.add(inst.row.isa.key)
-    step = x86_lanes.prepare(inst, at + size) or prepare_general(inst, at + size, at)
+    step = (x86_tiles.prepare(inst, at + size) or x86_lanes.prepare(inst, at + size)
+            or prepare_general(inst, at + size, at))
     if step is None: raise AssertionError(f"the machine does not know {inst.row.isa.key}; add it to test/support")
     return step, at + size
 

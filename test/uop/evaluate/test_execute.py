@@ -8,7 +8,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
-from tinyhw.uop.matrix import Matrix
+from tinyhw.uop.matrix import Matrix, MatrixRows
 from tinyhw.uop.ops import KernelInfo, UOp
 from tinyhw.uop.program import Program
 
@@ -186,6 +186,15 @@ def test_matrix_unit_and_lane_bitcasts() -> None:
   memory = bytearray(4)
   evaluate(b.program(), {0: memory, 1: np.array([0x04030201], np.int32)})
   assert list(memory) == [1, 2, 3, 4]
+
+def test_rows_of_a_matrix() -> None:
+  b = Builder("rows")
+  out, x = b.param(0, f32, 6), b.param(1, f32, 24)
+  rows = b.add(UOp(Ops.LOAD, f32.vec(6), (b.add(x.index(UOp.const(i32, 1))),), MatrixRows(3, 8)))
+  b.store(out, 0, rows)
+  memory = bytearray(24)
+  evaluate(b.program(), {0: memory, 1: np.arange(24, dtype=np.float32)})
+  assert floats(memory).tolist() == [1, 2, 9, 10, 17, 18]
 
 def test_conversion_programs() -> None:
   out = bytearray(8)

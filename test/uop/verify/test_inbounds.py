@@ -9,6 +9,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
+from tinyhw.uop.matrix import MatrixRows
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.verify import inbounds
 from tinyhw.uop.verify.inbounds import MOST_POINTS, bounds_under, conditions, implied, lane_of, linear, outside
@@ -83,6 +84,12 @@ def test_proven_without_a_look_at_every_point(access: UOp, monkeypatch: pytest.M
   (load(i % 5 * 8 + j + k * 6 + l - 7, window(q // 6 % 8, q % 6)), "outside"),
 ])
 def test_not_proven(access: UOp, message: str) -> None: assert message in str(outside(access, 48))
+
+def test_rows_of_a_matrix() -> None:
+  """The last element of the last row counts."""
+  place = UOp.param(0, dtypes.uint32, 48).index(UOp.const(dtypes.int32, 3))
+  def rows(stride: int) -> UOp: return UOp(Ops.LOAD, dtypes.uint32.vec(8), (place,), MatrixRows(4, stride))
+  assert outside(rows(14), 47) is None and "index 3 is in 3..46, outside of 0..45" in str(outside(rows(14), 46))
 
 def test_lanes_and_gathers() -> None:
   verify(pad())

@@ -11,7 +11,7 @@ from generators.program_builder import Builder, RandomProgram, add, gather, i32,
 from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.matrix import Scattered
+from tinyhw.uop.matrix import MatrixRows, Scattered
 from tinyhw.uop.ops import KernelInfo, UOp, to_indices
 from tinyhw.uop.program import Program
 from tinyhw.uop.verify.verify import verify
@@ -106,6 +106,8 @@ place = UOp.param(0, f32, 8).index(0)
   (UOp(Ops.CONST, f32, (), 54321), "CONST: value 54321 is no float"),
   (UOp(Ops.LOAD, i32, (place,)), "LOAD: of dtypes.int from memory of dtypes.float32|LOAD: of dtypes.int32 from memory"),
   (UOp(Ops.LOAD, f32, (x,)), "LOAD: from CONST, not INDEX"),
+  (UOp(Ops.LOAD, f32.vec(6), (place,), MatrixRows(4, 8)), "LOAD: of 6 elements by MatrixRows"),
+  (UOp(Ops.LOAD, f32.vec(4), (place, g, UOp.const(f32.vec(4), 0)), MatrixRows(2, 2)), "or with a gate"),
   (UOp(Ops.LOAD, f32, (place, x, x)), "gate of type dtypes.float32"),
   (UOp(Ops.LOAD, f32, (place, g, y)), "an operand of type dtypes.float64"),
   (UOp(Ops.STORE, dtypes.void, (place, y)), "STORE: of dtypes.float64 into memory of dtypes.float32"),

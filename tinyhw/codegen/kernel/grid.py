@@ -80,8 +80,8 @@ def _close(u: UOp, new: dict[UOp, UOp], spread: dict[AxisType, Spread]) -> UOp:
     if lanes and (u.op is Ops.REDUCE or lanes != workgroup.ranges or own[-len(lanes):] != lanes):
       raise CompileError(f"{u.op.name} over lanes {[r.arg[0] for r in lanes]}: only a STAGE is, over all lanes, after "
                          f"its other ranges")
-    return make(u.op, u.dtype, (*values, *ranges, *[workgroup.flat for _ in lanes[:1] if workgroup.flat is not None]),
-                u.arg)
+    src = (*values, *ranges, *[workgroup.flat for _ in lanes[:1] if workgroup.flat is not None])
+    return make(u.op, u.dtype, src, u.arg) if u.tag is None else UOp(u.op, u.dtype, src, u.arg, u.tag)
   gate = values[2] if len(values) > 2 else truth(True)
   for r in (r for found in spread.values() if found.flat is not None for r in found.ranges):
     if r not in own: gate = make(Ops.AND, dtypes.bool, (gate, make(Ops.CMPEQ, dtypes.bool, (new[r], number(0)))))

@@ -36,6 +36,7 @@ class Legalizer:
     self.shares = {dtype.vec(layout.count) for x in capabilities.matrix
                    # a lane's part of a matrix stays whole
                    for dtype, layout in ((x.operand, x.a), (x.operand, x.b), (x.result, x.c)) if layout}
+    self.shares.update(x.result.vec(x.m * x.n) for x in capabilities.matrix if x.lanes == 1)
 
   # ***** widths *****
 
@@ -62,7 +63,7 @@ class Legalizer:
     if op is Ops.STORE: dtype = u.src[1].dtype
     if dtype.count == 1: return 1
     if op is Ops.STORE and u.arg is not None: return self.width_of_pieces(u)
-    if op in _ANY_WIDTH or op in _TOGETHER: return dtype.count
+    if op in _ANY_WIDTH or is_whole(u): return dtype.count
     if op is Ops.STORE or op is Ops.LOAD:
       width = self.widest(Ops.LOAD, dtype)
       index = u.src[0].src[1].dtype
@@ -123,13 +124,13 @@ class Legalizer:
     elif dtype.count == 1 or u.op in _ANY_WIDTH and u.op is not Ops.VECTORIZE and u.op is not Ops.BROADCAST:
       self.new[u] = [self.scalar(u)]
     elif u.op in _ANY_WIDTH: return
+    elif is_whole(u): self.new[u] = [UOp(u.op, dtype, tuple([self.value(s) for s in u.src]), u.arg)]
     elif u.op is Ops.GEP:
       self.new[u] = [self.lanes(u.src[0], k, width) for k in range(u.arg, u.arg + dtype.count, width)]
     elif u.op is Ops.LOAD or u.op is Ops.STORE: self.new[u] = self.memory(u, dtype, width)
     elif u.op is Ops.ACC:
       self.new[u] = [UOp(Ops.ACC, p.dtype, (p,), (u.arg[0], k, u.arg[2]))
                      for k, p in enumerate(self.parts(u.src[0], width))]
-    elif u.op in _TOGETHER: self.new[u] = [UOp(u.op, dtype, tuple([self.value(s) for s in u.src]), u.arg)]
     else: self.new[u] = self.split(u, width)
 
   def scalar(self, u: UOp) -> UOp:
@@ -186,6 +187,10 @@ class Legalizer:
         made.append(UOp(Ops.STORE, store.dtype, (UOp(Ops.INDEX, place.dtype, (buffer, _offset(index, offset + k))),
                                                  part, *rest)))
     return made
+
+def is_whole(u: UOp) -> bool:
+  """Is a node never split? So it is with the load of a matrix (uop/matrix.MatrixRows)."""
+  return u.op in _TOGETHER or u.op is Ops.LOAD and u.arg is not None
 
 def _joined(lanes: list[UOp]) -> UOp: return UOp(Ops.VECTORIZE, lanes[0].dtype.vec(len(lanes)), tuple(lanes))
 

@@ -134,11 +134,12 @@ class CostModel:
     for weight in (1 / self.rate, HIDDEN):
       chosen = [operand.cheapest(mine, t, weight) for operand, mine in zip(self.loads, plans)]
       if [one.plan for one in chosen] == [one.plan for one in best]: continue
-      found = self._cycles(t, chosen, work, limit)
+      found = self.cycles_of(t, chosen, work, limit)
       if found is not None: cost, best, limit = found, chosen, found
     return cost, best
 
-  def _cycles(self, t: RegisterTile, chosen: list[OperandRead], work: TileWork, limit: float) -> float | None:
+  def cycles_of(self, t: RegisterTile, chosen: list[OperandRead], work: TileWork,
+                limit: float = math.inf) -> float | None:
     """Return the cycles per element and reduction step; None if they reach the limit."""
     issue, arithmetic = work.storing + sum(one.issue for one in chosen), work.arithmetic
     core = max(issue / self.rate, arithmetic / self.rate, work.latency, (issue + arithmetic) / 4) + HIDDEN * issue
@@ -246,6 +247,10 @@ def tile(nest: Nest, reduces: list[UOp], lanes: int, capabilities: Capabilities)
     found = tried.best(axes, math.inf if best is None else best[0])
     if found is not None: best, model = found, tried
   if best is None: return ()
+  if capabilities.matrix and model.lanes == lanes:
+    from tinyhw.codegen.plan import tile_unit  # for CPUs with a matrix unit; 0.4 ms to load
+    unit = tile_unit.best(model, best[0])
+    if unit is not None: return unit.opts
   chosen = best[1]
   opts = [Opt(OptOps.VECTOR, chosen.vector.arg[0], model.lanes)]
   opts += [Opt(OptOps.UPCAST, r.arg[0], n) for r, n in chosen.repetitions.items() if n > 1]

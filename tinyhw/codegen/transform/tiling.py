@@ -17,7 +17,7 @@ of a range of the original kernel.
     STRIPED unrolled like UPCAST, but outside of the lanes: neighbours of a lane are other lanes, and its repetitions
             are at a distance of all lanes
     MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile
-            of the matrix unit (matrix.py)
+            of the matrix unit (matrix.py). On a CPU two, since the columns are lanes: VECTOR (tile_sums.py)
     BULK_COPY  operands of the MATRIX whose sum has this range are copied to shared memory by bulk copies
             (bulk_copies.py), if both can be; its amount is 1
 
@@ -156,7 +156,8 @@ def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) 
   ranges = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: r.arg)
   rank = {axis: k for k, axis in enumerate(order)}
   grid = {o.axis: k for k, o in enumerate(opts) if o.op is OptOps.GRID} if not order else {}
-  columns = [o.axis for o in opts if o.op is OptOps.MATRIX][1:2]
+  matrix = [o.axis for o in opts if o.op is OptOps.MATRIX]
+  columns = matrix[1:2] if len(matrix) == 3 else []
   parts: list[tuple[tuple[int, bool, int, int], UOp, RangePart]] = []
   first_part: dict[UOp, RangePart] = {}
   for r in ranges:

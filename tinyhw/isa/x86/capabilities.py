@@ -9,6 +9,7 @@ from tinyhw.errors import CompileError
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.threads import once
 from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.matrix import Matrix
 
 COMPARE = tuple(GroupOp.Comparison)
 INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.NEG, Ops.MAX, Ops.IDIV, Ops.MOD,
@@ -41,13 +42,20 @@ VECTOR_AVX512 = (VECTOR_AVX2 | pairs((Ops.MAX, Ops.MUL), *dtypes.int64s) | pairs
 
 VECTOR_BF16 = VECTOR_AVX512 | pairs((Ops.DOT2,), dtypes.float32)
 
+BYTES = (dtypes.int8, dtypes.uint8)
+# AMX: tiles of 16 rows of 16 words
+TILES = tuple(Matrix(16, 16, 16, dtypes.uint32, result, words=words)
+              for words, result in (((dtypes.bfloat16, dtypes.bfloat16), dtypes.float32),
+                                    *[((a, b), dtypes.int32) for a in BYTES for b in BYTES]))
+
 # level -> bytes of a vector register, number of vector registers, vector operations, whether vectors of 64-bit integers
-# convert to and from floats, sizes of elements that a mask may keep from memory
-LEVELS = {
-  "x86_64:avx2": (32, 16, VECTOR_AVX2, False, (4, 8)),
-  "x86_64:avx512": (64, 32, VECTOR_AVX512, True, (1, 2, 4, 8)),
-  "x86_64:avx512vnni": (64, 32, VECTOR_AVX512, True, (1, 2, 4, 8)),
-  "x86_64:avx512bf16": (64, 32, VECTOR_BF16, True, (1, 2, 4, 8)),
+# convert to and from floats, sizes of elements that a mask may keep from memory, shapes of the matrix unit
+LEVELS: dict[str, tuple[int, int, frozenset[tuple[Ops, DType]], bool, tuple[int, ...], tuple[Matrix, ...]]] = {
+  "x86_64:avx2": (32, 16, VECTOR_AVX2, False, (4, 8), ()),
+  "x86_64:avx512": (64, 32, VECTOR_AVX512, True, (1, 2, 4, 8), ()),
+  "x86_64:avx512vnni": (64, 32, VECTOR_AVX512, True, (1, 2, 4, 8), ()),
+  "x86_64:avx512bf16": (64, 32, VECTOR_BF16, True, (1, 2, 4, 8), ()),
+  "x86_64:amx": (64, 32, VECTOR_BF16, True, (1, 2, 4, 8), TILES),
 }
 
 @once
@@ -59,8 +67,8 @@ def capabilities(arch: str) -> Capabilities:
   """
   if arch not in LEVELS:
     raise CompileError(f"{arch} is no level of x86-64 that kernels are compiled for; use one of {', '.join(LEVELS)}")
-  vector_bytes, vector_registers, vector_operations, wide_casts, masked_bytes = LEVELS[arch]
+  vector_bytes, vector_registers, vector_operations, wide_casts, masked_bytes, matrix = LEVELS[arch]
   return Capabilities(vector_bytes=vector_bytes, vector_registers=vector_registers, operations=SCALAR,
                       vector_operations=vector_operations, threads=2, wide_casts=wide_casts, local_bytes=256 * 1024,
                       cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_bytes=masked_bytes,
-                      shuffled_bytes=(4, 8), gathers=True, scatters=True)
+                      shuffled_bytes=(4, 8), gathers=True, scatters=True, matrix=matrix)

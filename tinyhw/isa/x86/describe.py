@@ -29,16 +29,20 @@ OPERATIONS = {"fma": 2, "fp_add": 1, "fp_mul": 1, "fp_min": 1, "div_f32": 1, "di
 SUFFIX = re.compile(r"[ps]([sd])$")
 ELEMENT_BITS = {"s": 32, "d": 64}
 STACK_BYTES = 8  # bytes of a push, pop or call
+TILE_BYTES = 1024
+TILE_OPERATIONS = 2 * 16 * 16 * 32   # of a product of tiles of bfloat16
 
 def touched(inst: MInst) -> int:
   """Bytes of the memory operand, without regard to masks."""
   form: Form = inst.row.isa
+  if inst.row.pipe in ("tile_load", "tile_store"): return TILE_BYTES
   kind = next((kind for at, kind in form.syntax if kind.category in ("memory", "broadcast")), None)
   if kind is None: return STACK_BYTES if inst.row.effects & (Effect.LOAD | Effect.STORE) else 0
   return gathered_bits(inst.row, kind) // 8
 
 def element_bits(inst: MInst) -> int:
   """Bits of a floating-point instruction's elements; 0 for other instructions."""
+  if inst.row.name == "tdpbf16ps": return 16
   if inst.row.pipe not in OPERATIONS: return 0
   found = SUFFIX.search(inst.row.name)
   return ELEMENT_BITS[found[1]] if found else 0
@@ -47,16 +51,21 @@ def operations(inst: MInst) -> int:
   """Floating-point operations. An FMA counts as two for each element; conversions and comparisons count as none."""
   bits = element_bits(inst)
   if not bits: return 0
+  if inst.row.pipe == "tile_dot": return TILE_OPERATIONS
   packed = inst.row.name[-2] == "p"
   width = max(o.cls.bits for o in inst.row.operands if o.cls is not None and o.cls.bank is regs.VEC)
   return OPERATIONS[inst.row.pipe] * (width // bits if packed else 1)
 
 def peak_of(table: Microarchitecture, vector_bits: int) -> dict[int, float]:
-  """Element bits -> floating-point operations per cycle of FMAs on the longest vectors."""
+  """Element bits -> floating-point operations per cycle of FMAs on the longest vectors; 16: of products of tiles."""
   v, cls = {128: ("x", regs.XMM), 256: ("y", regs.YMM), 512: ("z", regs.ZMM)}[vector_bits]
   cycles = bound([MInst(TABLE[f"vfmadd231ps_{v}_{v}_{v}"], [regs.reg(cls, i) for i in range(3)])], table.costs,
                  table.issue_width).ports
-  return {bits: 2 * vector_bits / bits / cycles for bits in ELEMENT_BITS.values()}
+  peaks = {bits: 2 * vector_bits / bits / cycles for bits in ELEMENT_BITS.values()}
+  if "tile_dot" in table.costs:
+    one = MInst(TABLE["tdpbf16ps_t_t_t"], [regs.reg(regs.TMM, i) for i in range(3)])
+    peaks[16] = TILE_OPERATIONS / bound([one], table.costs, table.issue_width).ports
+  return peaks
 
 def core(microarchitecture: str, vector_bits: int) -> Core:
   """The model of a processor for the bounds of a listing."""

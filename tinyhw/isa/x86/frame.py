@@ -1,10 +1,12 @@
 """Add the stack frame of a kernel: save registers for the calling convention, reserve spill slots, and restore both
-before returns.
+before returns. A kernel with tiles configures them first: all eight have 16 rows of 64 bytes. It releases them before
+it returns, so that a switch of threads need not save them.
 
 The pass runs after allocation, when the written registers are known. Spill slots are addressed from rsp, which does not
 change in between.
 """
 from __future__ import annotations
+import struct
 
 from tinyhw.isa.x86 import abi
 
@@ -14,6 +16,8 @@ from tinyhw.machine.ir.inst import Function, MInst, Reg
 from tinyhw.machine.ir.target import Target
 
 RSP = regs.reg(regs.R64, 4)
+# palette 1; bytes of a row of each tile; rows of each tile. Source: Intel SDM volume 1, 18.2
+TILES = struct.pack("<B15x8H16x8B8x", 1, *[64] * 8, *[16] * 8)
 
 def add_frame(function: Function, target: Target) -> Function:
   """Add a prologue to the entry, and an epilogue before each ret."""
@@ -25,6 +29,9 @@ def add_frame(function: Function, target: Target) -> Function:
   slots = (function.stack_bytes + 15) // 16 * 16
   size = slots + 16 * len(vectors)
   enter, leave = _code(saved, vectors, slots, size)
+  if any(bank is regs.TILE for bank, _ in written):
+    enter.append(MInst(TABLE["ldtilecfg_m"], [regs.RIP, None, 1, TILES]))
+    leave.insert(0, MInst(TABLE["tilerelease"], []))
   for inst in enter + leave: inst.comment = "frame"
   function.blocks[0].insts[:0] = enter
   for block in function.blocks:

@@ -16,11 +16,13 @@ from tinyhw.uop.program import Program
 
 __all__ = ["capabilities", "compile", "target"]
 
+RAX = regs.reg(regs.R64, 0)
 LETTER = {regs.XMM: "x", regs.YMM: "y", regs.ZMM: "z"}
 OPPOSITE = {"e": "ne", "ne": "e", "l": "ge", "ge": "l", "le": "g", "g": "le", "b": "ae", "ae": "b", "be": "a",
             "a": "be", "s": "ns", "ns": "s"}
 
-def move(dst: Reg, src: Reg) -> MInst:
+def move(dst: Reg, src: Reg) -> MInst | list[MInst]:
+  if dst.cls.bank is regs.TILE: return [*push_tile(src), *pop_tile(dst)]
   if dst.cls.bank is regs.VEC:
     v = LETTER[dst.cls]
     return MInst(TABLE[f"vmovaps_{v}_{v}"], [dst, src])
@@ -31,21 +33,38 @@ def _index(r: Reg) -> int:
   assert r.index is not None
   return r.index
 
-def spill(value: Reg, slot: int) -> MInst:
+def spill(value: Reg, slot: int) -> MInst | list[MInst]:
+  if value.cls.bank is regs.TILE: return in_rows("tilestored_m_t", slot, value)
   if value.cls.bank is regs.VEC: return MInst(TABLE[f"vmovups_m_{LETTER[value.cls]}"], [RSP, None, 1, slot, value])
   if value.cls.bank is regs.MASK: return MInst(TABLE["kmovq_m_k"], [RSP, None, 1, slot, value])
   return MInst(TABLE["mov_m64_r64"], [RSP, None, 1, slot, regs.reg(regs.R64, _index(value))])
 
-def reload(value: Reg, slot: int) -> MInst:
+def reload(value: Reg, slot: int) -> MInst | list[MInst]:
+  if value.cls.bank is regs.TILE: return in_rows("tileloadd_t_m", slot, value)
   if value.cls.bank is regs.VEC: return MInst(TABLE[f"vmovups_{LETTER[value.cls]}_m"], [value, RSP, None, 1, slot])
   if value.cls.bank is regs.MASK: return MInst(TABLE["kmovq_k_m"], [value, RSP, None, 1, slot])
   return MInst(TABLE["mov_r64_m64"], [regs.reg(regs.R64, _index(value)), RSP, None, 1, slot])
+
+def in_rows(key: str, slot: int, tile: Reg) -> list[MInst]:
+  """Store or load a tile at an offset from rsp. The distance of its rows is in rax, which is saved on the stack."""
+  place = [RSP, RAX, 1, slot + 8]
+  return [MInst(TABLE["push_r64"], [RAX]), MInst(TABLE["mov_r64_i32"], [RAX, 64]),
+          MInst(TABLE[key], [*place, tile] if key == "tilestored_m_t" else [tile, *place]),
+          MInst(TABLE["pop_r64"], [RAX])]
+
+def push_tile(tile: Reg) -> list[MInst]:
+  """Store a tile to the stack. Like a push it leaves the flags alone."""
+  return [MInst(TABLE["lea_r64_m"], [RSP, RSP, None, 1, -1024]), *in_rows("tilestored_m_t", 0, tile)]
+
+def pop_tile(tile: Reg) -> list[MInst]:
+  return [*in_rows("tileloadd_t_m", 0, tile), MInst(TABLE["lea_r64_m"], [RSP, RSP, None, 1, 1024])]
 
 def swap(a: Reg, b: Reg) -> list[MInst]:
   """Exchange two registers without a third: by xor for vectors and masks.
 
   VEX reaches the first 16 vector registers and 256 bits.
   """
+  if a.cls.bank is regs.TILE: return [*push_tile(a), *push_tile(b), *pop_tile(a), *pop_tile(b)]
   cls, name = (regs.K, "kxorq_k_k_k")
   if a.cls.bank is regs.VEC:
     narrow = a.cls is not regs.ZMM and max(_index(a), _index(b)) < 16

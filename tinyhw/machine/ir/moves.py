@@ -124,15 +124,17 @@ def expand(function: Function, target: Target) -> Function:
   function.used = used
   return function
 
+def _several(made: MInst | list[MInst]) -> list[MInst]: return made if isinstance(made, list) else [made]
+
 def _real(function: Function, inst: MInst, target: Target) -> list[MInst]:
   """The target's instructions for a copy, swap, spill or reload. Their comments tell their purpose."""
   name, operands = inst.row.name, inst.operands
-  if name == "copy": found = [target.move(operands[0], operands[1])] if operands[0] != operands[1] else []
+  if name == "copy": found = _several(target.move(operands[0], operands[1])) if operands[0] != operands[1] else []
   elif name == "swap":
     assert target.swap is not None
     found = list(target.swap(operands[0], operands[1]))
-  elif name == "spill": found = [target.spill(operands[0], operands[1])]
-  elif name == "reload": found = [target.reload(operands[0], operands[1])]
+  elif name == "spill": found = _several(target.spill(operands[0], operands[1]))
+  elif name == "reload": found = _several(target.reload(operands[0], operands[1]))
   else: raise AllocationError(f"{function.name}: {inst!r} must be expanded before; run `moves` first")
   for made in found:
     made.origin, made.comment = inst.origin, made.comment or inst.comment or name

@@ -149,7 +149,7 @@ class Target:
 
   Functions that make instructions over physical registers. They must not change the flags:
 
-  - move(dst, src): same bank, same number of units.
+  - move(dst, src): same bank, same number of units. It, spill and reload may be several instructions.
   - spill(reg, slot), reload(reg, slot): slot is a byte offset in the function's stack frame.
   - jump(block): unconditional.
   - swap(a, b): exchanges two registers of one unit. It may be several instructions. Without it, cycles need a free
@@ -167,9 +167,9 @@ class Target:
   capabilities: Capabilities
   banks: tuple[Bank, ...]
   classes: tuple[RegClass, ...]
-  move: Callable[[Reg, Reg], MInst]
-  spill: Callable[[Reg, int], MInst]
-  reload: Callable[[Reg, int], MInst]
+  move: Callable[[Reg, Reg], MInst | list[MInst]]
+  spill: Callable[[Reg, int], MInst | list[MInst]]
+  reload: Callable[[Reg, int], MInst | list[MInst]]
   jump: Callable[[Block], MInst]
   swap: Callable[[Reg, Reg], Sequence[MInst]] | None = None
   invert: Callable[[MInst], MInst | None] | None = None

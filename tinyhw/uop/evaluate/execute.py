@@ -81,6 +81,10 @@ def _load(dtype: DType) -> Function:
     return tuple([memory.read(i) if g else a for i, g, a in zip(places, _lanes(gate, n), _lanes(alt, n))])
   return load
 
+def _load_rows(places: Sequence[int]) -> Function:
+  """LOAD of a matrix (uop/matrix.MatrixRows)."""
+  return lambda place: tuple([place[0].read(place[1] + k) for k in places])
+
 def _store(dtype: DType) -> Function:
   n = dtype.count
   def store(place: tuple[CheckedArray, Any], value: Any, gate: Any = True) -> None:
@@ -113,7 +117,7 @@ def value_function(u: UOp) -> Function:
     value = round_to(u.dtype.scalar())(u.arg)
     return (lambda: value) if n == 1 else lambda: (value,) * n
   if op is Ops.INDEX: return lambda memory, at: (memory, at)
-  if op is Ops.LOAD: return _load(u.dtype)
+  if op is Ops.LOAD: return _load(u.dtype) if u.arg is None else _load_rows(u.arg.places(u.dtype.count))
   if op is Ops.STORE: return _store(u.src[1].dtype)
   if op is Ops.BROADCAST: return lambda x: (x,) * n
   if op is Ops.VECTORIZE: return lambda *sources: sources

@@ -1,9 +1,10 @@
 """Matrix units in the interpreter: products, also of matrices that lanes share (uop/matrix.py), blocks that lanes load
 together, boxes that are copied for all lanes, and values that lanes exchange."""
 from __future__ import annotations
+import functools
 from typing import Any
 
-from tinyhw.arithmetic import Function, Scalar, cast, operation
+from tinyhw.arithmetic import Function, Scalar, bfloat16_product, cast, dot4, operation
 from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import Ops
@@ -11,8 +12,9 @@ from tinyhw.uop.matrix import BLOCK_BYTES, BLOCK_ROWS, FRAGMENT_LANES, WORD_BYTE
 from tinyhw.uop.ops import UOp
 
 def matrix_product(u: UOp) -> Function:
-  """MMA: c + a @ b, all row-major, folded over k with fused multiply-adds in c's type."""
+  """MMA: c + a @ b, all row-major, folded over k with fused multiply-adds in c's type, or in words (_word_product)."""
   m, n, k = u.arg.m, u.arg.n, u.arg.k
+  if u.arg.words is not None: return _word_product(u.arg)
   scalar = u.dtype.scalar()
   fused, widen = operation("MULACC", scalar), cast(u.src[0].dtype.scalar(), scalar)
   def multiply(a: Any, b: Any, c: Any) -> tuple[Scalar, ...]:
@@ -21,6 +23,21 @@ def matrix_product(u: UOp) -> Function:
       for j in range(n):
         for x in range(k): out[i * n + j] = fused(widen(a[i * k + x]), widen(b[x * n + j]), out[i * n + j])
     return tuple(out)
+  return multiply
+
+def _word_product(matrix: Matrix) -> Function:
+  """A product of words. Those of bytes are exact. Of bfloat16, the products of the lower elements have a sum of their
+  own and those of the upper ones another, each from 0, by fused multiply-adds; both are added, and then to c.
+
+  That is how AMX adds: Intel SDM volume 2, TDPBF16PS.
+  """
+  m, n, k = matrix.m, matrix.n, matrix.k
+  first, second = matrix.words or (dtypes.int8, dtypes.int8)
+  one = dot4(*[dtypes.uint32 if dtypes.is_unsigned(s) else dtypes.int32 for s in (first, second)])
+  def of_bytes(xs: Any, ys: Any, c: Any) -> Any: return functools.reduce(lambda z, pair: one(*pair, z), zip(xs, ys), c)
+  of_row: Function = bfloat16_product if first is dtypes.bfloat16 else of_bytes
+  def multiply(a: Any, b: Any, c: Any) -> tuple[Scalar, ...]:
+    return tuple([of_row(a[i * k:i * k + k], b[j::n], c[i * n + j]) for i in range(m) for j in range(n)])
   return multiply
 
 def exchanged_lane(u: UOp, lane: int, count: int) -> int:

@@ -24,7 +24,7 @@ from typing import Any
 from tinyhw.arithmetic import cast, operation
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import GroupOp, Ops
-from tinyhw.uop.matrix import Scattered
+from tinyhw.uop.matrix import MatrixRows, Scattered
 from tinyhw.uop.ops import UOp
 
 Interval = tuple[int, int]
@@ -349,6 +349,8 @@ def outside(access: UOp, size: int, given: Sequence[UOp] = ()) -> str | None:
   """The reason why a LOAD or STORE may leave its buffer of `size` elements, or None if it cannot. given: other
   conditions that hold there."""
   if isinstance(access.arg, Scattered): return outside_run(access, access.src[0], access.arg.reach, size, given)
+  if isinstance(access.arg, MatrixRows):
+    return outside_run(access, access.src[0], access.arg.reach(access.dtype.count), size, given)
   at = access.src[0].src[1]
   if access.op is Ops.LOAD: value, gate = access, access.src[1] if len(access.src) > 1 else None
   else: value, gate = access.src[1], next((s for s in access.src[2:3] if dtypes.is_bool(s.dtype)), None)

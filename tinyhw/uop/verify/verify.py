@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
-from tinyhw.uop.matrix import BLOCK_BYTES, WORD_BYTES, Matrix, Scattered, SwizzledLayout, blocks_of
+from tinyhw.uop.matrix import BLOCK_BYTES, WORD_BYTES, Matrix, MatrixRows, Scattered, SwizzledLayout, blocks_of
 from tinyhw.uop.ops import KernelInfo, UOp, resolve, same_shape
 from tinyhw.uop.ranges import has_position
 from tinyhw.uop.text import line_number, show
@@ -293,8 +293,14 @@ def _load(u: UOp) -> str | None:
   if u.dtype.scalar() is not place.dtype: return f"of {u.dtype} from memory of {place.dtype}"
   lanes = place.src[1].dtype.count
   if lanes not in (1, u.dtype.count): return f"of {u.dtype.count} lanes with {lanes} indices"
+  if u.arg is not None: return _rows(u)
   if len(u.src) == 1: return None
   return _gate(u.src[1], u.dtype.count) or _same_types(u, u.src[2:])
+
+def _rows(u: UOp) -> str | None:
+  fine = isinstance(u.arg, MatrixRows) and len(u.src) == 1 and u.src[0].src[1].dtype.count == 1
+  fine = fine and u.arg.rows > 0 and u.arg.stride >= 0 and u.dtype.count % u.arg.rows == 0
+  return None if fine else f"of {u.dtype.count} elements by {u.arg!r}, or with a gate"
 
 def _gate(gate: UOp, lanes: int) -> str | None:
   return (None if gate.dtype in (dtypes.bool, dtypes.bool.vec(lanes)) else f"gate of type {gate.dtype}, not bool or "

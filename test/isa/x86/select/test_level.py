@@ -35,4 +35,4 @@ def test_levels_define_everything():
 
 def test_unknown_level():
   with pytest.raises(CompileError, match="no level of x86-64"): capabilities("x86_64:sse2")
-  assert set(LEVELS) == {"x86_64:avx2", "x86_64:avx512", "x86_64:avx512vnni", "x86_64:avx512bf16"}
+  assert set(LEVELS) == {"x86_64:avx2", "x86_64:avx512", "x86_64:avx512vnni", "x86_64:avx512bf16", "x86_64:amx"}

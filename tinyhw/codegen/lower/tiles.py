@@ -1,0 +1,70 @@
+"""Compute the sums that are noted for a CPU's matrix unit (transform/tile_sums.py) with it:
+
+    REDUCE(DOT2(x[row, step], y[step, column], 0), loops, step)
+      ->  REDUCE(MMA(tile of x, tile of y, 0), loops)
+
+A tile register is only loaded and stored. So the result goes to an array of scratch memory, and what follows reads it
+there. Rows of x are loaded from where they are. Those of y must be adjacent along the columns: a panel (STAGE) is. The
+pass runs when shared arrays have their places, since it needs the distance of a tile's rows in memory.
+"""
+from __future__ import annotations
+
+from tinyhw import trace
+from tinyhw.codegen.kernel.affine import linear, make, number
+from tinyhw.codegen.kernel.grid import ranges_of
+from tinyhw.codegen.transform.stage import TILE, next_array, position_of
+from tinyhw.codegen.transform.tile_sums import TileProduct, factors_by
+from tinyhw.codegen.transform.tiling import substitute
+from tinyhw.dtype import dtypes
+from tinyhw.machine.ir.target import Capabilities
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.matrix import MatrixRows
+from tinyhw.uop.ops import UOp
+
+weakint = dtypes.weakint
+
+def tiles(sink: UOp, capabilities: Capabilities) -> UOp:
+  """Compute sums of products of words with a CPU's matrix unit, where their operands can be tiles."""
+  order = sink.toposort()
+  found = [u for u in order if u.op is Ops.REDUCE and isinstance(u.tag, TileProduct)]
+  if not found: return sink
+  array = next_array(order)
+  changes = {u: value for k, u in enumerate(found) if (value := _in_tiles(u, u.tag, array + k)) is not None}
+  trace.hand_on(changes)
+  return sink.substitute(changes)
+
+def _in_tiles(u: UOp, tile: TileProduct, array: int) -> UOp | None:
+  """Return the value of a sum out of an array that the unit's results are stored to; None if an operand is no tile."""
+  ranges = {r.arg[0]: r for r in (*u.ranges, *ranges_of(u))}
+  row, column, step = ranges[tile.rows], ranges[tile.columns], ranges[tile.steps]
+  factors = factors_by(u, row)
+  if factors is None: return None
+  a, b = _operand(factors[0], row, step), _operand(factors[1], step, column)
+  if a is None or b is None: return None
+  matrix, own = tile.matrix, [r for r in ranges.values() if r.arg[1] in TILE and r not in (row, column, step)
+                              and r not in ranges_of(u)]
+  size = matrix.m * matrix.n
+  zero = UOp(Ops.CONST, u.dtype.vec(size), (), u.dtype.const(0))
+  total, loops = UOp(Ops.MMA, zero.dtype, (a, b, zero), matrix), [r for r in ranges_of(u) if r is not step]
+  if loops: total = UOp(Ops.REDUCE, zero.dtype, (total, *loops), Ops.ADD)
+  count = 1
+  for r in own: count *= int(r.src[0].arg)
+  local = UOp(Ops.DEFINE_LOCAL, u.dtype, (), (array, count * size))
+  first = make(Ops.MUL, weakint, (position_of(own), number(size)))
+  filled = UOp(Ops.AFTER, u.dtype, (local, UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, u.dtype, (local, first)), total,
+                                                                        *own))))
+  place = make(Ops.ADD, weakint, (first, make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (row, number(matrix.n))),
+                                                                 column))))
+  return UOp(Ops.LOAD, u.dtype, (UOp(Ops.INDEX, u.dtype, (filled, place)),))
+
+def _operand(x: UOp, down: UOp, along: UOp) -> UOp | None:
+  """Return the tile of words with a row for each iteration of `down` and a column for each of `along`."""
+  load = x.src[0] if x.op is Ops.BITCAST else x
+  if load.op is not Ops.LOAD or len(load.src) != 1: return None
+  terms, constant = linear(load.src[0].src[1])
+  stride = terms.pop(down, 0)
+  if terms.pop(along, 0) != 1 or stride <= 0 or any({down, along} & set(t.ranges) for t in terms): return None
+  count = int(down.src[0].arg) * int(along.src[0].arg)
+  array, index = load.src[0].src
+  first = UOp(Ops.INDEX, load.dtype, (array, substitute(index, {down: number(0), along: number(0)})))
+  return UOp(Ops.LOAD, load.dtype.vec(count), (first,), MatrixRows(int(down.src[0].arg), stride))
