@@ -87,6 +87,15 @@ kandw k1, k2, eax
 kmovw k1, rax
 lock vaddps ymm0, ymm1, ymm2
 lock add eax, 5
+tilezero zmm0
+tilezero tmm8
+tdpbf16ps tmm0, tmm1
+tdpbf16ps tmm0, tmm1, ymm2
+tdpbssd tmm0, tmm1, [rax + rcx]
+tileloadd tmm0, [rip + rcx]
+tileloadd tmm0, tmm1
+tilestored tmm0, [rax + rcx]
+ldtilecfg rax
 """.strip().split("\n")
 
 def llvm(lines: list[str]) -> list[bytes | str]:
