@@ -152,6 +152,29 @@ _LINEAR = {
 }
 _FFT = {"tinyhw.fft.transforms": """fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftn ifftn rfftn
   irfftn hfftn ihfftn fftshift ifftshift fftfreq rfftfreq"""}
+_MODULES = "tinyhw.compat.torch.modules"
+_LAYERS = {
+  f"{_MODULES}.module": "Module Parameter",
+  f"{_MODULES}.containers": "Sequential ModuleList ModuleDict ParameterList",
+  f"{_MODULES}.rows": """Identity Flatten Unflatten Softmax2d ReLU ReLU6 LeakyReLU ELU CELU SELU SiLU Mish GELU GLU
+    Hardswish
+    Hardsigmoid Hardtanh Hardshrink Softshrink Softplus Softsign Tanh Tanhshrink Sigmoid LogSigmoid Threshold RReLU
+    Softmax Softmin LogSoftmax Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout MaxPool1d
+    MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d
+    AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d Fold
+    Unfold PixelShuffle PixelUnshuffle ChannelShuffle LocalResponseNorm CosineSimilarity PairwiseDistance Upsample
+    L1Loss MSELoss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss NLLLoss CrossEntropyLoss KLDivLoss PoissonNLLLoss
+    GaussianNLLLoss HingeEmbeddingLoss MarginRankingLoss SoftMarginLoss MultiMarginLoss MultiLabelMarginLoss
+    MultiLabelSoftMarginLoss CosineEmbeddingLoss TripletMarginLoss TripletMarginWithDistanceLoss CTCLoss ZeroPad1d
+    ZeroPad2d ZeroPad3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d ReflectionPad2d ReflectionPad3d
+    ReplicationPad1d ReplicationPad2d ReplicationPad3d CircularPad1d CircularPad2d CircularPad3d""",
+  f"{_MODULES}.parametric": """Linear Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d
+    BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d GroupNorm LayerNorm RMSNorm PReLU
+    Embedding EmbeddingBag""",
+  f"{_MODULES}.recurrent": "RNN LSTM GRU RNNCell LSTMCell GRUCell MultiheadAttention",
+  f"{_MODULES}.transformer": """Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer
+    TransformerDecoderLayer""",
+}
 _MASKED = {f"{_F}.masked": """sum prod cumsum cumprod amax amin argmax argmin mean median norm var std softmax
   log_softmax softmin normalize logsumexp logaddexp"""}
 _WINDOWS = {f"{_F}.windows": """general_cosine general_hamming hamming hann blackman nuttall bartlett cosine exponential
@@ -178,8 +201,10 @@ def _read(rows: dict[str, str]) -> dict[str, tuple[str, str]]:
 
 TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for namespace, rows in {
   "": _TORCH, "methods": _METHODS, "nn.functional": _FUNCTIONAL, "special": _SPECIALS, "linalg": _LINEAR,
-  "masked": _MASKED, "signal.windows": _WINDOWS, "nn": {}, "signal": {}, "fft": _FFT,
+  "masked": _MASKED, "signal.windows": _WINDOWS, "nn": _LAYERS, "signal": {}, "fft": _FFT,
   "ops.aten": {f"{_F}.reductions": "_safe_softmax=safe_softmax"}}.items()}
+
+CLASSES = frozenset({"nn"})   # namespaces of classes, which are taken as they are
 
 def names(namespace: str) -> list[str]:
   """Return the names of a namespace."""
@@ -189,6 +214,7 @@ def find(namespace: str, name: str) -> Any:
   """Return what a name of a namespace stands for. Raises AttributeError."""
   if not namespace and name in _constants(): return _constants()[name]
   rows = TABLE[namespace]
+  if namespace in CLASSES and name in rows: return getattr(importlib.import_module(rows[name][0]), rows[name][1])
   if name in rows: return _function(namespace, name)
   if not namespace and name.endswith("_") and name[:-1] in rows:
     return lambda input, *args, **keywords: getattr(input, name)(*args, **keywords)

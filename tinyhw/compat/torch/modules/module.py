@@ -1,0 +1,348 @@
+"""`Module`, the base of PyTorch's layers, and `Parameter`: registration, state dicts, hooks, modes, copies, text.
+
+A module owns three dicts: parameters, buffers (state without a gradient) and modules. Attributes are registered in them
+by their kind, and the names, joined by dots, are the keys of `state_dict`.
+"""
+from __future__ import annotations
+from collections.abc import Callable, Iterator, Mapping
+import copy
+import itertools
+from typing import Any
+
+from tinyhw.compat.torch.dress import dress, kind_of, plain
+from tinyhw.compat.torch.tensors import TorchTensor
+from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.methods.base import Handle
+from tinyhw.methods.checks import flag
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.tensor import Tensor
+
+class Parameter(TorchTensor):
+  """A tensor that a module trains: it wants a gradient unless told otherwise."""
+  __slots__ = ()
+
+  def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+    value = Tensor.zeros(0) if data is None else plain(data)
+    if not isinstance(value, Handle): raise ArgumentError(f"a Parameter is made of a tensor, not {data!r}")
+    return cls._leaf(value._self().detach().clone().realize().uop, flag("requires_grad", requires_grad))
+
+  def __init__(self, data: Any = None, requires_grad: bool = True): pass
+
+  def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    found = memo[id(self)] = Parameter(self, bool(self.requires_grad))
+    return found
+
+class IncompatibleKeys(NamedTuple):
+  """The keys that a module has and a state lacks, and those of a state that a module lacks."""
+  missing_keys: list[str]
+  unexpected_keys: list[str]
+
+class RemovableHandle:
+  """The way to remove a hook."""
+  def __init__(self, hooks: dict[int, Any], key: int): self.hooks, self.key = hooks, key
+  def remove(self) -> None:
+    """Remove the hook. It may be called twice."""
+    self.hooks.pop(self.key, None)
+
+_numbers = itertools.count()
+_KINDS = ("_parameters", "_buffers", "_modules")
+
+class Module:
+  """The base of layers. A subclass registers parameters and modules as attributes, and computes in `forward`."""
+  training: bool
+
+  def __init__(self) -> None:
+    state = self.__dict__
+    for kind in (*_KINDS, "_forward_hooks", "_forward_pre_hooks"): state[kind] = {}
+    state["_non_persistent"], state["training"] = set(), True
+
+  def forward(self, *args: Any, **keywords: Any) -> Any:
+    """Compute the result. Subclasses define it."""
+    raise ArgumentError(f"{type(self).__name__} has no forward; define one")
+
+  def __call__(self, *args: Any, **keywords: Any) -> Any:
+    for hook, with_keywords in list(self._forward_pre_hooks.values()):
+      changed = hook(self, args, keywords) if with_keywords else hook(self, args)
+      if changed is None: continue
+      if with_keywords: args, keywords = changed
+      else: args = changed if isinstance(changed, tuple) else (changed,)
+    found = self.forward(*args, **keywords)
+    for hook, with_keywords in list(self._forward_hooks.values()):
+      changed = hook(self, args, keywords, found) if with_keywords else hook(self, args, found)
+      if changed is not None: found = changed
+    return found
+
+  # ***** attributes *****
+
+  def __setattr__(self, name: str, value: Any) -> None:
+    state = self.__dict__
+    kind = "_parameters" if isinstance(value, Parameter) else "_modules" if isinstance(value, Module) else None
+    if kind is not None:
+      if kind not in state: raise ArgumentError(f"{type(self).__name__}: call super().__init__() before setting {name}")
+      for other in _KINDS:
+        if other != kind: state[other].pop(name, None)
+      state.pop(name, None)
+      state[kind][name] = value
+      return
+    for other in _KINDS:
+      if name not in state.get(other, ()): continue
+      if value is not None and not (other == "_buffers" and isinstance(value, Tensor)):
+        raise ArgumentError(f"{type(self).__name__}.{name} is registered in {other[1:]}; it takes no {type(value)}")
+      state[other][name] = value
+      return
+    object.__setattr__(self, name, value)
+
+  def __getattr__(self, name: str) -> Any:
+    for kind in _KINDS:
+      found = self.__dict__.get(kind, {})
+      if name in found: return found[name]
+    raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+  def __delattr__(self, name: str) -> None:
+    for kind in _KINDS:
+      if name in self.__dict__.get(kind, ()):
+        del self.__dict__[kind][name]
+        return
+    object.__delattr__(self, name)
+
+  def __dir__(self) -> list[str]:
+    return sorted({*super().__dir__(), *[name for kind in _KINDS for name in self.__dict__[kind]]})
+
+  def register_parameter(self, name: str, param: Parameter | None) -> None:
+    """Register a parameter, or the place of one (None)."""
+    self._name(name)
+    if param is not None and not isinstance(param, Parameter):
+      raise ArgumentError(f"{name} is a Parameter or None, not {type(param)}")
+    self._parameters[name] = param
+
+  def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+    """Register state without a gradient. persistent: state dicts have it."""
+    self._name(name)
+    self._buffers[name] = tensor
+    (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
+
+  def add_module(self, name: str, module: Module | None) -> None:
+    """Register a module."""
+    self._name(name)
+    if module is not None and not isinstance(module, Module):
+      raise ArgumentError(f"{name} is a Module or None, not {type(module)}")
+    self._modules[name] = module
+
+  register_module = add_module
+
+  def _name(self, name: str) -> None:
+    if not isinstance(name, str) or not name or "." in name:
+      raise ArgumentError(f"a name is text without dots, not {name!r}")
+    if name in self.__dict__ or name not in self._parameters and name not in self._buffers and (
+        name not in self._modules and hasattr(self, name)):
+      raise ArgumentError(f"{type(self).__name__} has an attribute {name!r} already")
+
+  # ***** walks *****
+
+  def named_modules(self, memo: set[int] | None = None, prefix: str = "",
+                    remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+    """Give this module and all below it, with their names; each once."""
+    memo = set() if memo is None else memo
+    if id(self) in memo: return
+    if remove_duplicate: memo.add(id(self))
+    yield prefix, self
+    for name, module in self._modules.items():
+      if module is not None: yield from module.named_modules(memo, _dotted(prefix, name), remove_duplicate)
+
+  def modules(self) -> Iterator[Module]:
+    """Give this module and all below it."""
+    for _, module in self.named_modules(): yield module
+
+  def named_children(self) -> Iterator[tuple[str, Module]]:
+    """Give the modules of this one, with their names; each once."""
+    seen = set()
+    for name, module in self._modules.items():
+      if module is not None and id(module) not in seen:
+        seen.add(id(module))
+        yield name, module
+
+  def children(self) -> Iterator[Module]:
+    """Give the modules of this one."""
+    for _, module in self.named_children(): yield module
+
+  def _members(self, kind: str, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Any]]:
+    seen: set[int] = set()
+    for path, module in self.named_modules(prefix=prefix, remove_duplicate=once) if recurse else [(prefix, self)]:
+      for name, value in getattr(module, kind).items():
+        if value is None or once and id(value) in seen: continue
+        seen.add(id(value))
+        yield _dotted(path, name), value
+
+  def named_parameters(self, prefix: str = "", recurse: bool = True,
+                       remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+    """Give the parameters, with their names."""
+    return self._members("_parameters", prefix, recurse, remove_duplicate)
+
+  def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+    """Give the parameters."""
+    for _, value in self.named_parameters(recurse=recurse): yield value
+
+  def named_buffers(self, prefix: str = "", recurse: bool = True,
+                    remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    """Give the buffers, with their names."""
+    return self._members("_buffers", prefix, recurse, remove_duplicate)
+
+  def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+    """Give the buffers."""
+    for _, value in self.named_buffers(recurse=recurse): yield value
+
+  def get_submodule(self, target: str) -> Module:
+    """Return a module by its dotted name."""
+    found: Any = self
+    for part in target.split(".") if target else ():
+      if part not in found._modules: raise AttributeError(f"{type(found).__name__} has no module {part!r}")
+      found = found._modules[part]
+    return found  # type: ignore[no-any-return]
+
+  def get_parameter(self, target: str) -> Parameter:
+    """Return a parameter by its dotted name."""
+    path, _, name = target.rpartition(".")
+    return self.get_submodule(path)._parameters[name]  # type: ignore[no-any-return]
+
+  # ***** state *****
+
+  def state_dict(self, *, destination: dict[str, Any] | None = None, prefix: str = "",
+                 keep_vars: bool = False) -> dict[str, Any]:
+    """Return parameters and persistent buffers by their dotted names. They share memory with the module."""
+    found = {} if destination is None else destination
+    for name, value in itertools.chain(self._parameters.items(), self._buffers.items()):
+      if value is not None and name not in self._non_persistent:
+        found[prefix + name] = value if keep_vars else value.detach()
+    for name, module in self._modules.items():
+      if module is not None: module.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    return found
+
+  def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True,
+                      assign: bool = False) -> IncompatibleKeys:
+    """Write values into parameters and buffers of the same names.
+
+    strict: raise ArgumentError unless the names are the same. Raises ShapeError for another shape.
+    """
+    mine = self.state_dict(keep_vars=True)
+    keys = IncompatibleKeys([k for k in mine if k not in state_dict], [k for k in state_dict if k not in mine])
+    if strict and (keys.missing_keys or keys.unexpected_keys):
+      raise ArgumentError(f"the state does not fit {type(self).__name__}: missing {keys.missing_keys}, unexpected "
+                          f"{keys.unexpected_keys}; strict=False loads the rest")
+    values = {k: _value(state_dict[k]) for k in mine if k in state_dict}
+    for name, value in values.items():
+      if value.shape != mine[name].shape:
+        raise ShapeError(f"{name} has shape {mine[name].shape}, and the state's has {value.shape}")
+    for name, value in values.items(): plain(mine[name]).assign(value.cast(mine[name].dtype))
+    _realize(list(mine.values()))
+    return keys
+
+  def _apply(self, change: Callable[[Tensor], Tensor]) -> Module:
+    for value in itertools.chain(self.parameters(), self.buffers()):
+      found = change(plain(value)).detach().clone().realize()
+      wanted = value.requires_grad
+      Tensor.replace(value, found)
+      value.requires_grad = wanted
+    return self
+
+  def to(self, *args: Any, **keywords: Any) -> Module:
+    """Move parameters and buffers to a device, or cast those of floats to a type."""
+    from_torch = kind_of(keywords.get("dtype", next((x for x in args if isinstance(x, DType)), None)))
+    place = keywords.get("device", next((x for x in args if isinstance(x, str)), None))
+    if from_torch is not None: self._cast(from_torch)
+    if place is not None: self._apply(lambda x: plain(dress(x).to(place)))
+    return self
+
+  def _cast(self, kind: DType) -> Module:
+    return self._apply(lambda x: x.cast(kind) if dtypes.is_float(x.dtype) else x)
+
+  def float(self) -> Module:
+    """Cast floats to float32."""
+    return self._cast(dtypes.float32)
+
+  def double(self) -> Module:
+    """Cast floats to float64."""
+    return self._cast(dtypes.float64)
+
+  def half(self) -> Module:
+    """Cast floats to float16."""
+    return self._cast(dtypes.float16)
+
+  def bfloat16(self) -> Module:
+    """Cast floats to bfloat16."""
+    return self._cast(dtypes.bfloat16)
+
+  def cpu(self) -> Module:
+    """Move to the default device."""
+    return self.to("cpu")
+
+  def requires_grad_(self, requires_grad: bool = True) -> Module:
+    """Let all parameters want gradients, or none."""
+    for p in self.parameters(): p.requires_grad_(requires_grad)
+    return self
+
+  def zero_grad(self, set_to_none: bool = True) -> None:
+    """Drop the gradients of all parameters, or fill them with zeros."""
+    for p in self.parameters(): p.grad = None if set_to_none or p.grad is None else p.grad.zeros_like()
+
+  def train(self, mode: bool = True) -> Module:
+    """Set training mode of this module and all below it."""
+    if not isinstance(mode, bool): raise ArgumentError(f"mode is True or False, not {mode!r}")
+    for module in self.modules(): module.training = mode
+    return self
+
+  def eval(self) -> Module:
+    """Set evaluation mode of this module and all below it."""
+    return self.train(False)
+
+  def apply(self, fn: Callable[[Module], Any]) -> Module:
+    """Call a function with each module below this one, and with this one last."""
+    for module in self.children(): module.apply(fn)
+    fn(self)
+    return self
+
+  # ***** hooks *****
+
+  def register_forward_hook(self, hook: Callable[..., Any], *, with_kwargs: bool = False) -> RemovableHandle:
+    """Call hook(module, args, result) after each forward. A result that it returns takes the place of the result."""
+    return _registered(self._forward_hooks, hook, with_kwargs)
+
+  def register_forward_pre_hook(self, hook: Callable[..., Any], *, with_kwargs: bool = False) -> RemovableHandle:
+    """Call hook(module, args) before each forward. Arguments that it returns take the place of the arguments."""
+    return _registered(self._forward_pre_hooks, hook, with_kwargs)
+
+  # ***** text *****
+
+  def extra_repr(self) -> str:
+    """Return the text between the parentheses of a module without modules."""
+    return ""
+
+  def _get_name(self) -> str: return type(self).__name__
+
+  def __repr__(self) -> str:
+    own = self.extra_repr()
+    parts = [f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()]
+    if not parts: return f"{self._get_name()}({own})"
+    return "\n  ".join([f"{self._get_name()}(", *own.splitlines(), *parts]) + "\n)"
+
+  def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    found = memo[id(self)] = object.__new__(type(self))
+    for key, value in self.__dict__.items(): found.__dict__[key] = copy.deepcopy(value, memo)
+    return found
+
+def _dotted(prefix: str, name: str) -> str: return f"{prefix}.{name}" if prefix else name
+def _indented(text: str) -> str: return text.replace("\n", "\n  ")
+
+def _registered(hooks: dict[int, Any], hook: Callable[..., Any], with_keywords: bool) -> RemovableHandle:
+  if not callable(hook): raise ArgumentError(f"a hook is a function, not {hook!r}")
+  key = next(_numbers)
+  hooks[key] = hook, with_keywords
+  return RemovableHandle(hooks, key)
+
+def _value(x: Any) -> Tensor:
+  """Return a value of a state: a tensor of ours, of PyTorch's, or an array."""
+  if isinstance(x, Handle): return plain(x)  # type: ignore[no-any-return]
+  return Tensor(x.detach().numpy() if hasattr(x, "detach") else x)
+
+def _realize(tensors: list[Tensor]) -> None:
+  if tensors: tensors[0].realize(*tensors[1:])
