@@ -30,8 +30,8 @@ def transform(x: Planes, sign: int) -> Planes:
   if r == n: return _by_matrix(Planes(x.real.unsqueeze(-1), x.imag.unsqueeze(-1)), sign, n, -1)
   m = n // r
   split = Planes(*[part.reshape(*part.shape[:-1], r, m) for part in x])
-  turned = mul(_by_matrix(split, sign, r, None), _table(sign, n, r, m, x.real.dtype, x.real.device))
-  inner = transform(Planes(*[part.contiguous() for part in turned]), sign)
+  rotated = mul(_by_matrix(split, sign, r, None), _table(sign, n, r, m, x.real.dtype, x.real.device))
+  inner = transform(Planes(*[part.contiguous() for part in rotated]), sign)
   return Planes(*[part.transpose(-2, -1).reshape(*part.shape[:-2], n) for part in inner])
 
 def radix(n: int) -> int:
