@@ -102,6 +102,7 @@ HOMONYMS: dict[str, str] = {
 def layer(path: Path) -> str:
   top, *rest = path.relative_to(ROOT).with_suffix("").parts
   if top != "tinyhw": return top
+  if rest[:3] == ["compat", "torch", "modules"]: return "nn"   # PyTorch's names of the same layers
   name = LAYERS.get(rest[0], rest[0])
   return name if name in OWN else "base"
 

@@ -172,7 +172,7 @@ _LAYERS = {
     BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d GroupNorm LayerNorm RMSNorm PReLU
     Embedding EmbeddingBag""",
   f"{_MODULES}.recurrent": "RNN LSTM GRU RNNCell LSTMCell GRUCell MultiheadAttention",
-  f"{_MODULES}.transformer": """Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer
+  f"{_MODULES}.transformer": """Transformer=EncoderDecoder TransformerEncoder TransformerDecoder TransformerEncoderLayer
     TransformerDecoderLayer""",
 }
 _MASKED = {f"{_F}.masked": """sum prod cumsum cumprod amax amin argmax argmin mean median norm var std softmax

@@ -102,8 +102,10 @@ class TransformerDecoder(_Stack):
     """Return the result of the last layer. masks: those of TransformerDecoderLayer."""
     return self._through(tgt, memory, **masks)
 
-class Transformer(Module):
-  """An encoder and a decoder."""
+class EncoderDecoder(Module):
+  """An encoder and a decoder: `torch.nn.Transformer`."""
+  def _get_name(self) -> str: return "Transformer"
+
   def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
                dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu",
                custom_encoder: Any = None, custom_decoder: Any = None, layer_norm_eps: float = 1e-05,
