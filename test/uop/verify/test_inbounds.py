@@ -176,6 +176,7 @@ def test_conditions_imply_others_without_quotients_and_maxima() -> None:
     terms, constant = linear(of)
     return min(high - constant for part, _, high in implied(conditions(gate)) if part == terms)
   assert upper(a < b // 8, a * 8 - b) == -8, "8 * a + 8 <= b"
+  assert upper(b // 8 < a, b - a * 8) == -1, "b < 8 * a"
   assert upper(a < b % 8, a - b + (b // 8) * 8) == -1
   assert upper(most < a, b - a) == 2, "both operands are below it"
   assert upper((most < a * 3 + 5).logical_not(), a * 3 - b) == -8, "3 * a + 5 is above 4, so b - 3 is the maximum"

@@ -122,7 +122,7 @@ def _difference(clause: UOp, truth: bool) -> Condition | None:
 
 def implied(given: list[Condition]) -> list[Condition]:
   """The conditions, and those that follow from them without a quotient or a maximum: a < x // c implies c * a + c <= x,
-  and max(x, y) < a implies x < a."""
+  x // c < a implies x < c * a, and max(x, y) < a implies x < a."""
   out, seen = [*given], {frozenset(part.items()) for part, _, _ in given}
   for part, low, high in out:      # which grows
     for terms, most in ((part, high), ({n: -f for n, f in part.items()}, -low)):
@@ -139,7 +139,8 @@ def _weaker(terms: dict[UOp, int], most: int, n: UOp) -> list[Condition]:
   """What `terms <= most` implies without n: with the dividend in place of a quotient or remainder, or with an operand
   in place of a maximum."""
   f, others = terms[n], {x: g for x, g in terms.items() if x is not n}
-  if f < 0 and (by := _by(n, Ops.IDIV)): return [_replaced(others, most, f, n.src[0], by)]
+  if by := _by(n, Ops.IDIV):    # c * (x // c) is from x - c + 1 to x
+    return [_replaced(others, most, f, n.src[0], by, f * (by - 1) if f > 0 else 0)]
   if by := _by(n, Ops.MOD):
     quotient = UOp(Ops.IDIV, n.dtype, n.src)
     return [_replaced({**others, quotient: others.get(quotient, 0) - f * by}, most, f, n.src[0])]
@@ -148,12 +149,12 @@ def _weaker(terms: dict[UOp, int], most: int, n: UOp) -> list[Condition]:
   least = (most - _sum(others, {})[0]) // f      # of the maximum, so of one operand if the other one is below it
   return [_replaced(others, most, f, s) for s, other in (n.src, n.src[::-1]) if other.vmax < least]
 
-def _replaced(others: dict[UOp, int], most: int, factor: int, source: UOp, by: int = 1) -> Condition:
-  """by * others + factor * source <= by * most."""
+def _replaced(others: dict[UOp, int], most: int, factor: int, source: UOp, by: int = 1, more: int = 0) -> Condition:
+  """by * others + factor * source <= by * most + more."""
   inner, constant = linear(source)
   changed = {x: g * by for x, g in others.items()}
   for x, g in inner.items(): changed[x] = changed.get(x, 0) + factor * g
-  return {x: g for x, g in changed.items() if g}, -_INFINITE, most * by - factor * constant
+  return {x: g for x, g in changed.items() if g}, -_INFINITE, most * by + more - factor * constant
 
 def _sum(terms: dict[UOp, int], known: dict[UOp, Interval]) -> Interval:
   low = high = 0
