@@ -199,6 +199,8 @@ A processor with AVX512-BF16 sums products of two bfloat16 at once (DOT2), if bo
 along the sum, as in `x @ w.T`. Each product is added with one rounding. Subnormal numbers among the operands and the
 sums count as zero. AArch64 with BF16 (bfdot) does so, too, but adds the two products first. It rounds to odd: each sum
 is off by less than a unit in the last place.
+A product of tiles (AMX) has 32 terms. It adds the products of even and of odd terms apart, each from 0, and then both
+to the sum.
 
 With these variables, less exact matrix units are used:
 

@@ -13,7 +13,8 @@ NVIDIA = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm
 KERNELS = NVIDIA[:5]  # the NVIDIA architectures that kernels are compiled for
 AMD = ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201")
 # suffixes of `arch`, after a colon
-VARIANTS = {"x86_64": ("avx2", "avx512"), "arm64": ("neon", "dotprod", "bf16", "fhm"),
+VARIANTS = {"x86_64": ("avx2", "avx512", "avx512vnni", "avx512bf16", "amx"),
+            "arm64": ("neon", "dotprod", "bf16", "fhm"),
             **dict.fromkeys(AMD[:2], ("wave64",)), **dict.fromkeys(AMD[2:], ("wave32", "wave64"))}
 
 TARGETS = {
