@@ -40,8 +40,8 @@ DRIVERS = {
 DISK, DISK_DRIVER = "DISK", "tinyhw.drivers.disk"
 DeviceLike = str | tuple[str, ...]  # the name of a device, or the names of several devices that share a tensor
 ALIASES = {"CUDA": "NV", "GPU": "NV", "HIP": "AMD"}
-# The default device is the first of these that opens. AMD and NV are missing because they have not met hardware yet.
-PREFERENCE = ("METAL", "CPU", "CLANG", "PYTHON")
+# The default device is the first of these that opens. The others are missing because they have not met hardware yet.
+PREFERENCE = ("CPU", "CLANG", "PYTHON")
 EMULATED = {"gfx": "AMD", "sm_": "NV"}    # prefixes of names of virtual GPUs -> the device that drives them
 FALLBACKS = ("CLANG", "PYTHON")                                # a default that deserves a line on standard error
 

@@ -154,7 +154,7 @@ def test_the_abi() -> None:
   assert "float *data2 = (float *)arguments[2];" in source and "= first;" in source
 
 @pytest.mark.parametrize(("dtype", "value", "text"), [
-  (dtypes.float32, 0.5, "(0x1.0000000000000p-1f)"), (dtypes.float32, float("-inf"), "(-__builtin_inff())"),
+  (dtypes.float32, 0.5, "(0.5f)"), (dtypes.float32, float("-inf"), "(-__builtin_inff())"),
   (dtypes.float64, float("nan"), '__builtin_nan("")'),
   (dtypes.float16, 1.0, "15360"), (dtypes.int32, -2**31, "INT32_MIN"), (dtypes.int64, -2**63, "INT64_MIN"),
   (dtypes.uint32, 7, "7u"),

@@ -1,7 +1,9 @@
 """The Metal Shading Language as text. No Mac is needed: there is no driver yet."""
+import numpy as np
 import pytest
 from generators.program_builder import Builder, add, i32, workgroups
 
+from tinyhw.arithmetic import round_to
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.render.metal import MATRICES, WORDS, render
@@ -43,8 +45,8 @@ def test_vectors_and_variables() -> None:
   b = Builder("scaled")
   out, n = b.param(0, i32, 8), b.add(UOp.variable("n", -9, 9, i32))
   with b.loop(8, AxisType.GLOBAL) as g: b.store(out, g, g * n)
-  assert ("constant long &number1 [[buffer(1)]]" in render(b.program())
-          and "int n1 = (int)number1;" in render(b.program()))
+  assert ("constant long *numbers [[buffer(1)]]" in render(b.program())
+          and "int n1 = (int)numbers[0];" in render(b.program()))
 
 def exchanged(dtype: DType) -> Program:
   b = Builder("swap")
@@ -93,3 +95,22 @@ def test_halves_are_converted_by_the_language() -> None:
   text = render(b.program())
   assert "decode_float16(v1)" in text and "return as_type<ushort>(half(x));" in text
   assert WORDS.literal(UOp.const(i32, -2**31)) == "(-2147483647 - 1)"
+
+def test_arguments_have_a_limit() -> None:
+  def summed(count: int) -> str:
+    b = Builder("sums")
+    out, n = b.param(0, i32, 1), b.add(UOp.variable("n", 0, 9, i32))
+    total = n
+    for k in range(1, count): total = b.add(total + b.load(b.param(k, i32, 1), 0))
+    b.store(out, 0, total)
+    return render(b.program())
+  assert "numbers [[buffer(30)]]" in summed(30)
+  with pytest.raises(CompileError, match="sums: 31 buffers and variables are more than Metal's 31 arguments; realize"):
+    summed(31)
+
+@pytest.mark.parametrize("value", (0.1, 1e-45, 3.4028234663852886e38, -1e20, 16777217.0, 2.0**-126, 5e-39))
+def test_literals_are_exact(value: float) -> None:
+  """In decimal: hexadecimal floats are C++17, and Metal is C++14."""
+  rounded = round_to(dtypes.float32)(value)
+  text = WORDS.literal(UOp.const(dtypes.float32, value))
+  assert "x" not in text and np.float32(text.strip("()f")) == np.float32(rounded)

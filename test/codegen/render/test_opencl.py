@@ -50,7 +50,7 @@ def test_vectors_and_variables() -> None:
   assert "long number1)" in render(b.program()) and "int n1 = (int)number1;" in render(b.program())
 
 @pytest.mark.parametrize(("dtype", "value", "text"), [
-  (dtypes.float32, 0.5, "(0x1.0000000000000p-1f)"), (dtypes.float32, float("-inf"), "(-INFINITY)"),
+  (dtypes.float32, 0.5, "(0.5f)"), (dtypes.float32, float("-inf"), "(-INFINITY)"),
   (dtypes.float64, float("nan"), "NAN"), (dtypes.float16, 1.0, "15360"), (dtypes.int32, -2**31, "INT_MIN"),
   (dtypes.int64, -2**63, "LONG_MIN"), (dtypes.int64, 5, "(5l)"), (dtypes.uint64, 2**64 - 1, "18446744073709551615ul"),
 ])

@@ -53,14 +53,14 @@ class CLike(NamedTuple):
     return found
 
   def literal(self, u: UOp) -> str:
-    """Return a CONST as text, rounded or wrapped to its type. Floats are hexadecimal, hence exact."""
+    """Return a CONST as text, rounded or wrapped to its type. Floats have the digits that make them exact."""
     scalar = u.dtype.scalar()
     value = round_to(scalar)(u.arg)
     if scalar is dtypes.bool: return str(int(value))
     if scalar in CODED: return str(CODED[scalar][1](value))
     if dtypes.is_float(scalar):
       suffix = "" if scalar is dtypes.float64 else "f"
-      if math.isfinite(value): return f"({value.hex()}{suffix})"
+      if math.isfinite(value): return f"({value!r}{suffix})"
       bits = struct.unpack("<Q", struct.pack("<d", value))[0]
       if value == value: return f"({'-' if bits >> 63 else ''}{self.infinity.format(suffix=suffix)})"
       return self.nan.format(suffix=suffix)

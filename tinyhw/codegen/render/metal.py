@@ -1,7 +1,8 @@
 """The Metal Shading Language (2.3 and newer), with lanes, exchanges and matrices of SIMD-groups. It has no driver yet.
 
-A work item of the grid is a threadgroup. Buffers are arguments with the address of their first element, variables are
-references to constants. Shared memory is one argument, whose length the launch gives; each DEFINE_LOCAL has its offset.
+A work item of the grid is a threadgroup. Buffers are arguments with the address of their first element; all variables
+are one more argument, an array of constants. Shared memory is one argument, whose length the launch gives; each
+DEFINE_LOCAL has its offset.
 
 Compile without fast math. Source: Metal Shading Language Specification. Of a matrix in a SIMD-group each lane has two
 neighbours of a row; `MATRICES` has the layout, which the specification does not define.
@@ -21,6 +22,7 @@ from tinyhw.uop.ops import UOp
 WIDTHS = (2, 4)          # lanes of vector types; those of 3 have the size of 4
 PREFIX = "k_"            # of the function's name
 SHARED = "shared_bytes"
+MOST_ARGUMENTS = 31      # buffers, and one for variables
 LOWEST = "(-2147483647 - 1)", "(-9223372036854775807l - 1)"
 INTEGERS = IntegerWords("inline", "int", "long", "ulong", *LOWEST, "f")
 WORDS = CLike(
@@ -55,7 +57,10 @@ def head(source: SourceText) -> list[str]:
   program, count = source.program, len(source.program.params)
   arguments = [f"device {WORDS.type_of_lane(p.dtype)} *data{p.arg[0]} [[buffer({k})]]"
                for k, p in enumerate(program.params)]
-  arguments += [f"constant long &number{count + k} [[buffer({count + k})]]" for k in range(len(program.variables))]
+  if program.variables: arguments.append(f"constant long *numbers [[buffer({count})]]")
+  if len(arguments) > MOST_ARGUMENTS:
+    raise CompileError(f"{program.name}: {count} buffers{' and variables' * bool(program.variables)} are more than "
+                       f"Metal's {MOST_ARGUMENTS} arguments; realize some of them first")
   if program.local_bytes: arguments.append(f"threadgroup uchar *{SHARED} [[threadgroup(0)]]")
   arguments += ["uint group [[threadgroup_position_in_grid]]", "uint lane [[thread_index_in_threadgroup]]"]
   return ["#include <metal_stdlib>", "using namespace metal;", "#pragma METAL fp contract(off)",
@@ -104,7 +109,7 @@ METAL = Dialect(
   choice="{gate} ? {value} : {other}", guard="if ({gate}) {statement}", condition="if ({gate}) {{",
   loop="for ({type} {name} = 0; {name} < {end}; {name}++) {{",
   loops={AxisType.GLOBAL: "{{ const {type} {name} = group;", AxisType.LOCAL: "{{ const {type} {name} = lane;"},
-  param_name="data{slot}", param="", variable_name="n{number}", variable="{type} {name} = ({type})number{position};",
+  param_name="data{slot}", param="", variable_name="n{number}", variable="{type} {name} = ({type})numbers[{index}];",
   local_name="local{id}", local=f"threadgroup {{type}} *{{name}} = (threadgroup {{type}} *)({SHARED} + {{offset}});",
   loaded=lambda dtype, text: f"{text} != 0" if dtype is dtypes.bool else text, tail=("}", ""),
   barrier="threadgroup_barrier(mem_flags::mem_threadgroup);", rules={Ops.EXCHANGE: exchange, Ops.MMA: multiply})

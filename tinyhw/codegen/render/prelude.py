@@ -45,10 +45,11 @@ def to_integer(source: str, kind: str, words: IntegerWords) -> dict[str, str]:
   return {
     f"{source}_to_int32": head.format(words.int32, "int32") + f" return {lowest32} && x < {number('2147483648.0')} ? "
     f"({words.int32})x : {words.lowest32}; }}",
-    f"{source}_to_int64": head.format(words.int64, "int64") + f" return x >= {number('-0x1p63')} && x < "
-    f"{number('0x1p63')} ? ({words.int64})x : {words.lowest64}; }}",
+    f"{source}_to_int64": head.format(words.int64, "int64") + f" return x >= {number('-9223372036854775808.0')} && x < "
+    f"{number('9223372036854775808.0')} ? ({words.int64})x : {words.lowest64}; }}",
     f"{source}_to_uint64": head.format(words.uint64, "uint64") +
-      f" return x >= 0 && x < {number('0x1p64')} ? ({words.uint64})x : ({words.uint64}){source}_to_int64(x); }}",
+      f" return x >= 0 && x < {number('18446744073709551616.0')} ? ({words.uint64})x : "
+      f"({words.uint64}){source}_to_int64(x); }}",
   }
 
 def _narrow(dtype: DType) -> dict[str, str]:
