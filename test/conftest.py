@@ -119,6 +119,15 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
   reason = report.longrepr[2].removeprefix("Skipped: ") if report.skipped and isinstance(report.longrepr, tuple) else ""
   COUNTER.add(report.when or "", report.outcome, reason)
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+  """A kernel of a type that the card does not have is refused by name; then the test is skipped, with this reason."""
+  outcome: Any = yield
+  why = suite.lacks(COUNTER.chip, call.excinfo.value) if call.excinfo is not None else ""
+  if not why: return
+  report = outcome.get_result()
+  report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: {why}")
+
 @pytest.hookimpl(optionalhook=True)  # xdist's
 def pytest_testnodedown(node: Any, error: object) -> None:
   """A process that had a part of the tests has ended."""

@@ -33,7 +33,8 @@ from typing import NamedTuple
 TEST = Path(__file__).resolve().parent
 RECORD = TEST / "golden/tensor_suite.txt"
 CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx950", "NV": "sm_80 sm_89 sm_90",
-                                            "OPENCL": "pocl", "CPU": "arm64"}.items()
+                                            "METAL": "apple7 apple9", "OPENCL": "pocl",
+                                            "CPU": "arm64"}.items()
          for chip in chips.split()}
 NEEDED = ("pytest", "xdist", "hypothesis", "numpy")  # what a Python must have to run the suite itself
 ENDED = (0, 1)  # pytest's statuses of runs that came to their end: others were interrupted, or never began. A run whose
@@ -58,9 +59,20 @@ OUT = {file: reason for reason, files in {
   "nn/test_zip_archive",
 }.items() for file in (f"{name}.py" for name in files.split())}
 
-# Of a share, one test in this many: PoCL's compiler takes a tenth of a second for a kernel, and Python under QEMU is 13
-# times as slow
-SPARSER = {"pocl": 4, "arm64": 8}
+# Types that a chip does not have. Codegen refuses their kernels by name, and then their tests are skipped.
+WITHOUT = {"apple7": "float64", "apple9": "float64"}
+REFUSAL = r"the target (?:has no \w+ of dtypes.{0}|does not convert dtypes.(?:{0} to|\w+ to dtypes.{0})\b)"
+
+def lacks(chip: str, error: BaseException) -> str:
+  """Return why a test cannot run on a chip: the error refuses a kernel for a type that it does not have. Empty for
+  other errors."""
+  missing = WITHOUT.get(chip)
+  if missing is None or type(error).__name__ != "CompileError": return ""
+  return f"the card has no {missing}" if re.match(REFUSAL.format(missing), str(error)) else ""
+
+# Of a share, one test in this many: PoCL's compiler takes a tenth of a second for a kernel, Python under QEMU is 13
+# times as slow, and virtual GPUs of Apple execute all of it in Python
+SPARSER = {"pocl": 4, "arm64": 8, "apple7": 4, "apple9": 4}
 
 def files() -> list[str]:
   """The suite's files, relative to test/."""

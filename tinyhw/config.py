@@ -242,8 +242,8 @@ def documentation() -> list[tuple[str, int | str, int | str, str]]:
 DEBUG = ContextVar("DEBUG", 0, "1 devices and why others were refused; 2 a line per kernel; 3 optimisations; 4 "
                    "the Program as pseudo-code; 5 the optimised kernel; 6 the Program "
                    "as text; 7 annotated machine code")
-DEV = ContextVar("DEV", "", "the default device: AMD, NV, OPENCL, CPU, CLANG or PYTHON; empty: the one that EMULATE "
-                 "names, else the best of the last three that opens")
+DEV = ContextVar("DEV", "", "the default device: AMD, NV, METAL, OPENCL, CPU, CLANG or PYTHON; empty: the one that "
+                 "EMULATE names, else the best of the last three that opens")
 PLUGINS = ContextVar("PLUGINS", "", "modules with devices of their own, separated by commas; imported when a device "
                      "is named that is not known")
 
@@ -272,10 +272,9 @@ ARCH = ContextVar("ARCH", "", "the architecture for which the CPU device compile
                   "with AVX-512; empty: the best one")
 CC = ContextVar("CC", "", "C compiler of the CLANG device; empty: clang, gcc or cc, the first found")
 EMULATE = ContextVar("EMULATE", "", "virtual GPUs in place of this computer's, for their drivers: gfx1100, gfx1200, "
-                     "gfx1201, gfx942, gfx950, "
-                     "sm_80, sm_89 or sm_90; gfx1100x2: two of them. The first is the default device of a program "
-                     "that is started with it, unless "
-                     "DEV names another one")
+                     "gfx1201, gfx942, gfx950, sm_80, sm_89, sm_90, apple7, apple8 or apple9; gfx1100x2: two of "
+                     "them. The first is the default device of a program that is started with it, unless DEV names "
+                     "another one")
 EMULATE_SEED = ContextVar("EMULATE_SEED", 0, "the seed of all that is random in a virtual GPU: orders, garbage, delays",
                           least=0)
 EMULATE_TRANSLATE = ContextVar("EMULATE_TRANSLATE", 1, "0: virtual GPUs execute all instructions in Python, none as "

@@ -42,7 +42,8 @@ DeviceLike = str | tuple[str, ...]  # the name of a device, or the names of seve
 ALIASES = {"CUDA": "NV", "GPU": "NV", "HIP": "AMD"}
 # The default device is the first of these that opens. The others are missing because they have not met hardware yet.
 PREFERENCE = ("CPU", "CLANG", "PYTHON")
-EMULATED = {"gfx": "AMD", "sm_": "NV"}    # prefixes of names of virtual GPUs -> the device that drives them
+# prefixes of names of virtual GPUs -> the device that drives them
+EMULATED = {"gfx": "AMD", "sm_": "NV", "apple": "METAL"}
 FALLBACKS = ("CLANG", "PYTHON")                                # a default that deserves a line on standard error
 
 ARM64 = ("aarch64", "arm64")   # names of AArch64: of Linux, of macOS

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from test import suite
+from tinyhw.errors import CompileError
 
 def test_what_is_left_out_exists() -> None:
   assert [name for name in suite.OUT if not (suite.TEST / name).exists()] == []
@@ -54,7 +55,17 @@ def test_outcomes_are_counted() -> None:
   run = counter.run()
   assert (run.passed, run.failed, run.skipped) == (1, 2, {"why": 1})
 
-@pytest.mark.parametrize("name, chip", [("gfx1100", "gfx1100"), ("gfx942x6", "gfx942"), ("sm_90x6", "sm_90"), ("", "")])
+def test_kernels_of_a_type_that_a_card_lacks_are_skipped() -> None:
+  for words in ("the target has no MUL of dtypes.float64, and codegen knows no other way",
+                "the target does not convert dtypes.int32 to dtypes.float64, and codegen knows no other way",
+                "the target does not convert dtypes.float64 to dtypes.int8, and codegen knows no other way"):
+    assert suite.lacks("apple7", CompileError(words)) == "the card has no float64"
+    assert not suite.lacks("gfx1100", CompileError(words)) and not suite.lacks("apple7", ValueError(words))
+  assert not suite.lacks("apple7", CompileError("the target has no MUL of dtypes.float32, and codegen knows no other"))
+  assert set(suite.WITHOUT) <= set(suite.CHIPS)
+
+@pytest.mark.parametrize("name, chip", [("apple7x6", "apple7"), ("gfx1100", "gfx1100"),
+                                        ("gfx942x6", "gfx942"), ("sm_90x6", "sm_90"), ("", "")])
 def test_chips_of_names(name: str, chip: str) -> None: assert suite.chip_of(name) == chip
 
 @pytest.mark.parametrize("emulated, device, chip", [

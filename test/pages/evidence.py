@@ -82,6 +82,8 @@ SOURCES = (
 
 # Source that an installed driver compiles: the chip of the suite's run, the tests of the driver
 OPENCL = ("OpenCL C (`DEV=OPENCL`)", "pocl", "drivers/opencl/test_device.py")
+# Source that a virtual GPU executes: the chip of the suite's run, tests of kernels and of the driver
+METAL = ("Metal's language (`DEV=METAL`)", "apple7", "emulator/metal/test_translate.py", "drivers/metal/test_device.py")
 
 def vectors(golden: tuple[str, str]) -> tuple[int, int]:
   """Golden lines with bytes, and refused ones, that belong to a target."""
@@ -120,6 +122,8 @@ def table() -> str:
   name, chip, test = OPENCL
   on_pocl = suite_on(chip) or "in part, on PoCL: `test/codegen/render/test_opencl.py`"
   rest += f"| {name} | – | – | {on_pocl} | `test/{test}` | not yet on a GPU; PoCL computes on the processor |\n"
+  name, chip, kernels, test = METAL
+  rest += f"| {name} | – | – | {suite_on(chip) or f'in part: `test/{kernels}`'} | `test/{test}` | not yet |\n"
   return head + "".join(map(row, TARGETS)) + rest
 
 if __name__ == "__main__": print(table(), end="")

@@ -13,7 +13,8 @@ from tinyhw.config import EMULATE_SEED, EMULATE_STRICT
 from tinyhw.drivers.linux.files import HostFiles as Files
 from tinyhw.errors import ConfigError
 
-FAMILIES = {"gfx": "tinyhw.emulator.amd", "sm_": "tinyhw.emulator.nvidia"}
+FAMILIES = {"gfx": "tinyhw.emulator.amd", "sm_": "tinyhw.emulator.nvidia",
+            "apple": "tinyhw.emulator.metal"}
 MOST_CARDS = 16
 _boxes: dict[tuple[int, str], Files] = {}
 

@@ -1,4 +1,4 @@
-"""The Metal Shading Language as text. No Mac is needed: there is no driver yet."""
+"""The Metal Shading Language as text. test/emulator/metal runs it."""
 import numpy as np
 import pytest
 from generators.program_builder import Builder, add, i32, workgroups

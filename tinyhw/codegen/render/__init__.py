@@ -1,4 +1,4 @@
-"""Programs as source text: C for CLANG, OpenCL C for OPENCL, Metal's language, Python for PYTHON, and pseudo-code for
+"""Programs as source text: C for CLANG, OpenCL C for OPENCL, Metal's for METAL, Python for PYTHON, and pseudo-code for
 people."""
 from __future__ import annotations
 from collections.abc import Callable

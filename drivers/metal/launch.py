@@ -1,0 +1,158 @@
+"""Kernels that Metal has compiled, their launches as messages to an encoder, and Recordings.
+
+The arguments of a kernel (codegen/render/metal.py) are its buffers, then one array of 64-bit variables. An encoder
+keeps its arguments from launch to launch, so only those that differ are sent. The order of launches is that of
+drivers/gpu/order.py: a launch that needs an earlier one stands after a barrier, others run at the same time.
+"""
+from __future__ import annotations
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.device import Kept, Launch
+from tinyhw.drivers.gpu.order import PendingLaunches, address_range, written
+from tinyhw.drivers.metal.memory import MetalMemory
+from tinyhw.drivers.metal.objc import MetalSize, ObjectiveC
+from tinyhw.errors import DeviceError
+from tinyhw.machine.ir.code import Code
+if TYPE_CHECKING: from tinyhw.drivers.metal.device import MetalDevice
+
+PREFIX = "k_"            # of the names of functions: codegen/render/metal.py
+MOST_GROUPS = (1 << 32) - 1
+MOST_VARIABLES = 512     # 4096 bytes, the most that setBytes takes
+LANES = 32               # of a SIMD-group: kernels that exchange values between lanes rely on it
+SCOPE_BUFFERS = 1        # MTLBarrierScopeBuffers
+UNIT = 16                # bytes that a length of threadgroup memory is a multiple of
+
+class MetalProgram:
+  """A compiled kernel. pipeline: its handle. Released when it is garbage."""
+  def __init__(self, device: MetalDevice, code: Code):
+    if code.arch.partition(":")[0] != "metal":
+      raise DeviceError(f"kernel {code.name} is for {code.arch}, device {device.name} takes Metal's language; compile "
+                        f"it for {device.arch}")
+    self.device, self.name, self.code, self.pipeline = device, code.name, code, 0
+    self.buffers = code.arguments.count("buffer")
+    self.variables = len(code.arguments) - self.buffers
+    self.local_bytes = -(-code.local_bytes // UNIT) * UNIT
+    if self.variables > MOST_VARIABLES:
+      raise DeviceError(f"kernel {code.name} has {self.variables} variables, and Metal takes {MOST_VARIABLES}; use "
+                        f"fewer symbolic sizes")
+    if self.local_bytes > device.about.local_bytes:
+      raise DeviceError(f"kernel {code.name} needs {self.local_bytes} bytes of threadgroup memory, and {device.name} "
+                        f"has {device.about.local_bytes}; report this with the kernel's source (DEBUG=7)")
+    self.pipeline, most, width = device.build(code.text, PREFIX + code.name, code.name)
+    if code.lanes > most:
+      raise DeviceError(f"kernel {code.name} has {code.lanes} lanes in a threadgroup, and {device.name} allows it "
+                        f"{most}; report this with the kernel's source (DEBUG=7)")
+    if width != LANES:
+      raise DeviceError(f"{device.name} has SIMD-groups of {width} lanes, and kernels have {LANES}; use another device")
+
+  def check(self, launch: Launch) -> None:
+    """Raise DeviceError, which tells the mistake in a launch."""
+    if len(launch.buffers) != self.buffers or len(launch.variables) != self.variables:
+      raise DeviceError(f"kernel {self.name} takes {self.buffers} buffers and {self.variables} variables, not "
+                        f"{len(launch.buffers)} and {len(launch.variables)}")
+    for position, value in enumerate((*launch.buffers, *launch.variables)): self.check_argument(position, value)
+    check_grid(self.name, launch.grid)
+
+  def check_argument(self, position: int, value: Any) -> None:
+    """Raise DeviceError for an argument that is neither memory of the device nor a 64-bit integer."""
+    if position < self.buffers:
+      if not isinstance(value, MetalMemory) or value.device is not self.device:
+        raise DeviceError(f"kernel {self.name}, buffer {position}: {value!r} is not allocated memory of "
+                          f"{self.device.name}")
+    elif not isinstance(value, int) or not -1 << 63 <= value < 1 << 63:
+      raise DeviceError(f"kernel {self.name}, variable {position - self.buffers}: {value!r} is no 64-bit integer")
+
+  def __del__(self) -> None:
+    if getattr(self, "pipeline", 0): self.device.returned.put(self.device.lock, self.pipeline)
+
+  def __repr__(self) -> str: return f"<MetalProgram {self.name} on {self.device.name}>"
+
+def check_grid(name: str, grid: object) -> None:
+  if not isinstance(grid, int) or not 0 <= grid <= MOST_GROUPS:
+    raise DeviceError(f"kernel {name}: a grid of {grid!r} threadgroups; it is an integer from 0 to {MOST_GROUPS}")
+
+def checked(launches: Sequence[Launch], device: MetalDevice) -> Sequence[Launch]:
+  """Return launches that are right for a device. Raises DeviceError."""
+  for launch in launches:
+    program = launch.program
+    if not isinstance(program, MetalProgram):
+      raise DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")
+    if program.device is not device:
+      raise DeviceError(f"{program!r} is of another device than {device.name}; load the code here")
+    program.check(launch)
+  return launches
+
+def order(launches: Sequence[Launch]) -> list[bool]:
+  """Return which launches of an encoder wait for those before them."""
+  pending = PendingLaunches()
+  return [pending.take(list(map(address_range, launch.buffers)), written(launch)) for launch in launches]
+
+class Encoder:
+  """Launches of one compute encoder. It remembers the state of the encoder, and sends only differences."""
+  def __init__(self, objc: ObjectiveC, handle: int):
+    self.objc, self.handle = objc, handle
+    self.pipeline = self.local_bytes = 0
+    self.buffers: dict[int, tuple[int, int]] = {}
+
+  def barrier(self) -> None:
+    """Let later launches wait for all earlier ones of this encoder."""
+    self.objc.send(self.handle, "memoryBarrierWithScope:", SCOPE_BUFFERS)
+
+  def launch(self, launch: Launch) -> None:
+    """Start a kernel."""
+    send, handle, program = self.objc.send, self.handle, launch.program
+    if program.pipeline != self.pipeline:
+      send(handle, "setComputePipelineState:", program.pipeline)
+      self.pipeline = program.pipeline
+    for index, memory in enumerate(launch.buffers):
+      place = memory.handle, memory.offset
+      if self.buffers.get(index) == place: continue
+      send(handle, "setBuffer:offset:atIndex:", memory.handle, memory.offset, index)
+      self.buffers[index] = place
+    if launch.variables:
+      data = struct.pack(f"<{program.variables}q", *launch.variables)
+      send(handle, "setBytes:length:atIndex:", data, len(data), program.buffers)
+      self.buffers.pop(program.buffers, None)
+    if program.local_bytes and program.local_bytes != self.local_bytes:
+      send(handle, "setThreadgroupMemoryLength:atIndex:", program.local_bytes, 0)
+      self.local_bytes = program.local_bytes
+    send(handle, "dispatchThreadgroups:threadsPerThreadgroup:", MetalSize(launch.grid, 1, 1),
+         MetalSize(program.code.lanes, 1, 1))
+
+class MetalRecording(Kept):
+  """Launches that are encoded again at each replay: Metal takes arguments over when it encodes, so a patch waits for
+  none."""
+  def __init__(self, device: MetalDevice, launches: Sequence[Launch]):
+    super().__init__(device, checked(launches, device))
+    self.waits: list[bool] | None = None    # which launches wait; computed at the next replay
+
+  def patch(self, launch: int, position: int, value: Any) -> None:
+    """Replace an argument. Raises DeviceError if there is none, or for a value that it cannot have."""
+    program = self.launches[launch].program
+    if not 0 <= position < len(program.code.arguments):
+      raise DeviceError(f"kernel {program.name} has {len(program.code.arguments)} arguments; there is no number "
+                        f"{position} to patch")
+    program.check_argument(position, value)
+    if position < program.buffers: self.waits = None
+    super().patch(launch, position, value)
+
+  def patch_grid(self, launch: int, grid: int) -> None:
+    """Replace the number of threadgroups of a launch."""
+    check_grid(self.launches[launch].program.name, grid)
+    super().patch_grid(launch, grid)
+    self.waits = None
+
+  def submit(self) -> None:
+    """Run all launches."""
+    if self.waits is None: self.waits = order_of_batches(self.launches)
+    device: Any = self.device
+    device.enqueue(self.launches, self.waits)
+
+BATCH = 64               # launches of a command buffer
+
+def order_of_batches(launches: Sequence[Launch]) -> list[bool]:
+  """Return which launches wait for earlier ones of their command buffer. Command buffers follow each other."""
+  started = [launch for launch in launches if launch.grid]
+  return [waits for start in range(0, len(started), BATCH) for waits in order(started[start:start + BATCH])]
