@@ -1,5 +1,6 @@
 """Queues, command buffers, encoders and fences: mistakes of a driver, each of which is reported."""
 import ctypes
+import gc
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -12,6 +13,7 @@ from tinyhw.drivers.metal.device import MetalDevice
 from tinyhw.drivers.metal.launch import Encoder
 from tinyhw.drivers.metal.objc import SELECTORS, MetalSize, ObjectiveC
 from tinyhw.emulator.errors import StrictError
+from tinyhw.emulator.metal.commands import Dispatch
 from tinyhw.emulator.metal.computer import MetalComputer
 from tinyhw.errors import TinyError
 from test.drivers.metal.conftest import Opener, code, mac
@@ -142,6 +144,15 @@ def test_the_program_may_not_write_meanwhile(mac: Opener) -> None:
   device.submit([Launch(program, [a], [5], 1)])
   ctypes.memset(a.address, 1, 4)
   with pytest.raises(StrictError, match="wrote to buffer 1 while the GPU used it"): device.synchronize()
+
+def test_work_that_was_seen_is_forgotten(mac: Opener) -> None:
+  computer, device = mac()
+  a, program = filled(device, [0] * 4), device.load(code())
+  for _ in range(20): device.submit([Launch(program, [a], [1], 1)] * 3)
+  assert contents(device, a)[:4] == [60] * 4
+  gc.collect()
+  found = [thing for thing in gc.get_objects() if isinstance(thing, Dispatch)]
+  assert not [dispatch for dispatch in found if dispatch.encoder.world is computer.world]
 
 def test_serial_encoders_are_ordered(mac: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(device_module, "CONCURRENT", 0)

@@ -15,3 +15,4 @@ def test_names() -> None:
 def test_other_drivers_find_nothing_there() -> None:
   with Context(EMULATE="apple7"):
     with pytest.raises(DeviceError, match="device AMD:9 does not open"): Device["AMD:9"]
+  Device.refused.pop("AMD:9")

@@ -9,7 +9,8 @@
 | commands.py | queues, command buffers, encoders, fences, dispatches |
 | memory.py | memory that program and GPU share |
 | words.py, parse.py | the words and the grammar of kernels |
-| translate.py | types, and kernels as Python |
+| types.py, values.py | types, and expressions as Python |
+| translate.py | kernels as Python |
 | numbers.py | arithmetic of the GPU |
 | lanes.py | threads, their memory, and where they meet |
 """

@@ -252,10 +252,13 @@ class CommandBufferThing(Thing):
     for buffer in self.uses:
       buffer.memory.users.remove(self.title)
       if self.state == metal.COMPLETED: buffer.memory.show()
+    for encoder in self.encoders:
+      encoder.known.clear()      # else each encoder keeps all before it
+      encoder.dispatches.clear()
     self.encoders.clear()
     self.rivals.clear()
     self.done.clear()
-    for encoder in self.queue.fences(): encoder.known = {known for known in encoder.known if not known.buffer.is_seen}
+    for fence in self.queue.device.fences: fence.known = {known for known in fence.known if not known.buffer.is_seen}
 
   def error(self) -> Thing | None:
     return ErrorThing(self.world, *self.failure) if self.state == metal.ERROR else None
@@ -331,8 +334,6 @@ class QueueThing(Thing):
   def look(self) -> None:
     """Let the GPU move."""
     self.world.scheduler.advance()
-
-  def fences(self) -> list[FenceThing]: return self.device.fences
 
   def step(self) -> bool:
     """Execute one threadgroup of the oldest command buffer."""
