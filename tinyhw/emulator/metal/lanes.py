@@ -16,7 +16,8 @@ from typing import Any
 
 from tinyhw.emulator.errors import DataRace, Hang, OutOfBounds, StrictError, UninitialisedRead
 from tinyhw.emulator.metal.numbers import CODES, SIZES, rounded
-from tinyhw.emulator.metal.translate import FILE, Accessor, Kernel
+from tinyhw.emulator.metal.translate import FILE, Kernel
+from tinyhw.emulator.metal.types import Accessor
 
 LANES = 32
 SEVERAL = -1     # in the place of a thread: more than one has read
