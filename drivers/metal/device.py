@@ -18,7 +18,7 @@ from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu.launch import Work, work_of
 from tinyhw.drivers.metal.facts import MetalFacts
-from tinyhw.drivers.metal.launch import BATCH, Encoder, MetalProgram, MetalRecording, checked, order_of_batches
+from tinyhw.drivers.metal.launch import BATCH, MetalEncoder, MetalProgram, MetalRecording, checked, order_of_batches
 from tinyhw.drivers.metal.memory import MetalAllocator
 from tinyhw.drivers.metal.objc import ObjectiveC
 from tinyhw.errors import CompileError, DeviceError, DriverError
@@ -138,7 +138,7 @@ class MetalDevice(Compiled):
       encoder, is_encoded = objc.send(buffer, "computeCommandEncoderWithDispatchType:", CONCURRENT), False
       try:
         objc.send(encoder, "waitForFence:", self.fence)
-        state = Encoder(objc, encoder)
+        state = MetalEncoder(objc, encoder)
         for launch, wait in zip(launches, waits):
           if wait: state.barrier()
           state.launch(launch)

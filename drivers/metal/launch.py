@@ -89,7 +89,7 @@ def order(launches: Sequence[Launch]) -> list[bool]:
   pending = PendingLaunches()
   return [pending.take(list(map(address_range, launch.buffers)), written(launch)) for launch in launches]
 
-class Encoder:
+class MetalEncoder:
   """Launches of one compute encoder. It remembers the state of the encoder, and sends only differences."""
   def __init__(self, objc: ObjectiveC, handle: int):
     self.objc, self.handle = objc, handle

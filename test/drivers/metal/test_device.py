@@ -100,12 +100,12 @@ def test_a_mistake_in_a_later_launch_starts_none(mac: Opener) -> None:
   assert "MTLCommandBuffer" not in computer.census()
 
 def test_an_interrupt_while_encoding_leaves_nothing(mac: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-  from tinyhw.drivers.metal.launch import Encoder
+  from tinyhw.drivers.metal.launch import MetalEncoder
   computer, device = mac()
   a, program = filled(device, [0] * 4), device.load(code())
-  def interrupted(self: Encoder, launch: Launch) -> None: raise KeyboardInterrupt
+  def interrupted(self: MetalEncoder, launch: Launch) -> None: raise KeyboardInterrupt
   with monkeypatch.context() as patch:
-    patch.setattr(Encoder, "launch", interrupted)
+    patch.setattr(MetalEncoder, "launch", interrupted)
     with pytest.raises(KeyboardInterrupt): device.submit([Launch(program, [a], [1], 1)])
   device.submit([Launch(program, [a], [1], 1)])
   assert contents(device, a)[:4] == [1] * 4 and "MTLCommandBuffer" not in computer.census()

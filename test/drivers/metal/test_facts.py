@@ -3,7 +3,7 @@ import pytest
 
 from tinyhw.drivers import metal
 from tinyhw.drivers.metal.facts import MetalFacts
-from tinyhw.emulator.metal.device import CHIPS, AppleGpu, Chip
+from tinyhw.emulator.metal.device import CHIPS, AppleGpu, AppleChip
 from tinyhw.errors import DeviceError
 from test.drivers.metal.conftest import Opener
 
@@ -25,7 +25,7 @@ def test_a_number_that_does_not_exist(mac: Opener) -> None:
 
 def test_older_devices_are_refused(mac: Opener) -> None:
   computer, device = mac()
-  computer.gpus = [AppleGpu(0, Chip("AMD Radeon", ("mac2", "common3"), 1 << 30, 1 << 29, 13))]
+  computer.gpus = [AppleGpu(0, AppleChip("AMD Radeon", ("mac2", "common3"), 1 << 30, 1 << 29, 13))]
   with pytest.raises(DeviceError, match=r"AMD Radeon .no Apple family. is no Apple GPU of M1 or newer, has no M"):
     metal.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
   assert computer.census() == {"MTLDevice": 1, "MTLCommandQueue": 1, "MTLFence": 1} and device.lost is None

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tinyhw.emulator.metal.lanes import Region, ThreadGroup
-from tinyhw.emulator.metal.translate import Kernel, translate
+from tinyhw.emulator.metal.lanes import MslRegion, ThreadGroup
+from tinyhw.emulator.metal.translate import MslKernel, translate
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp contract(off)\n"
 LANES_OF = "uint group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_threadgroup]]"
@@ -17,23 +17,23 @@ def kernel_of(body: str, element: str = "int", helpers: str = "") -> str:
           f"constant long *numbers [[buffer(2)]], threadgroup uchar *shared_bytes [[threadgroup(0)]], {LANES_OF}) {{\n"
           f"{body}\n}}\n")
 
-def regions_of(kernel: Kernel, memory: dict[str, bytearray]) -> dict[str, Region]:
+def regions_of(kernel: MslKernel, memory: dict[str, bytearray]) -> dict[str, MslRegion]:
   """Memory by argument; what is not given was never written."""
-  found: dict[str, Region] = {}
+  found: dict[str, MslRegion] = {}
   for argument in kernel.arguments:
     if argument.attribute[0] not in ("buffer", "threadgroup"): continue
     data = memory.get(argument.name)
-    found[argument.name] = Region(argument.name, data if data is not None else bytearray(256),
+    found[argument.name] = MslRegion(argument.name, data if data is not None else bytearray(256),
                                   bytearray([data is not None]) * len(data if data is not None else bytes(256)))
   return found
 
-Runner = Callable[..., Region]
+Runner = Callable[..., MslRegion]
 
 @pytest.fixture
 def run() -> Runner:
   """Return a function that runs a body, with x and numbers given, and returns the region of `out`."""
   def make(body: str, x: bytes = bytes(range(64)), element: str = "int", lanes: int = 4, groups: int = 1, seed: int = 0,
-           helpers: str = "") -> Region:
+           helpers: str = "") -> MslRegion:
     kernel = translate(kernel_of(body, element, helpers))["k_t"]
     regions = regions_of(kernel, {"x": bytearray(x), "numbers": bytearray((7).to_bytes(8, "little"))})
     group = ThreadGroup(kernel, regions, regions["shared_bytes"], lanes, random.Random(seed))

@@ -10,10 +10,10 @@ from tinyhw.device import Launch
 from tinyhw.drivers import metal
 from tinyhw.drivers.metal import device as device_module
 from tinyhw.drivers.metal.device import MetalDevice
-from tinyhw.drivers.metal.launch import Encoder
+from tinyhw.drivers.metal.launch import MetalEncoder
 from tinyhw.drivers.metal.objc import SELECTORS, MetalSize, ObjectiveC
 from tinyhw.emulator.errors import StrictError
-from tinyhw.emulator.metal.commands import Dispatch
+from tinyhw.emulator.metal.commands import MetalDispatch
 from tinyhw.emulator.metal.computer import MetalComputer
 from tinyhw.errors import TinyError
 from test.drivers.metal.conftest import Opener, code, mac
@@ -125,7 +125,8 @@ def test_states_of_encoders(parts: tuple[ObjectiveC, MetalDevice]) -> None:
     objc.send(buffer, "computeCommandEncoderWithDispatchType:", 1)
   with pytest.raises(StrictError, match="commit before endEncoding"): objc.send(buffer, "commit")
   objc.send(encoder, "endEncoding")
-  with pytest.raises(StrictError, match="memoryBarrierWithScope: after endEncoding"): Encoder(objc, encoder).barrier()
+  with pytest.raises(StrictError, match="memoryBarrierWithScope: after endEncoding"):
+    MetalEncoder(objc, encoder).barrier()
   objc.send(buffer, "commit")
   with pytest.raises(StrictError, match="committed twice"): objc.send(buffer, "commit")
   with pytest.raises(StrictError, match="an encoder of a command buffer that was committed"):
@@ -151,11 +152,11 @@ def test_work_that_was_seen_is_forgotten(mac: Opener) -> None:
   for _ in range(20): device.submit([Launch(program, [a], [1], 1)] * 3)
   assert contents(device, a)[:4] == [60] * 4
   gc.collect()
-  found = [thing for thing in gc.get_objects() if isinstance(thing, Dispatch)]
+  found = [thing for thing in gc.get_objects() if isinstance(thing, MetalDispatch)]
   assert not [dispatch for dispatch in found if dispatch.encoder.world is computer.world]
 
 def test_serial_encoders_are_ordered(mac: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(device_module, "CONCURRENT", 0)
-  monkeypatch.setattr(Encoder, "barrier", lambda self: None)
+  monkeypatch.setattr(MetalEncoder, "barrier", lambda self: None)
   _, device = mac()
   assert work(device) == [7, 8, 9, 10]

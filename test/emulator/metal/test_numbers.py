@@ -4,7 +4,7 @@ import math
 import pytest
 
 from tinyhw.emulator.metal import numbers
-from tinyhw.emulator.metal.numbers import Undefined
+from tinyhw.emulator.metal.numbers import UndefinedResult
 
 def test_subnormals_are_zeros() -> None:
   assert numbers.rounded(1e-40) == 0 and math.copysign(1, numbers.rounded(-1e-40)) == -1
@@ -22,7 +22,7 @@ def test_one_rounding_of_fma() -> None:
   lambda: numbers.to_integer(2.0**31, -1 << 31, (1 << 31) - 1), lambda: numbers.to_integer(math.nan, 0, 9),
   lambda: numbers.of_vectors("+", "int")((2**31 - 1,), (1,))])
 def test_what_is_undefined_is_an_error(act: object) -> None:
-  with pytest.raises(Undefined): act()  # type: ignore[operator]
+  with pytest.raises(UndefinedResult): act()  # type: ignore[operator]
 
 def test_integers() -> None:
   assert numbers.quotient(-7, 2, 32) == -3 and numbers.remainder(-7, 2, 32) == -1 and numbers.wrapped(200, 8) == -56

@@ -3,12 +3,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tinyhw.emulator.metal.objects import TABLE, ListThing, ObjectMistake, TextThing, World, signatures
+from tinyhw.emulator.metal.objects import TABLE, ListThing, ObjectMistake, TextThing, ObjectWorld, signatures
 from tinyhw.emulator.schedule import ActorScheduler
 
 @pytest.fixture
-def world() -> Iterator[World]:
-  made = World(ActorScheduler(0), 13)
+def world() -> Iterator[ObjectWorld]:
+  made = ObjectWorld(ActorScheduler(0), 13)
   made.add_class("NSString", TextThing)
   yield made
 
@@ -16,7 +16,7 @@ def test_the_table() -> None:
   found = signatures("NSString")["stringWithUTF8String:"]
   assert found == ("@", ("*",), False, True) and TABLE["NSObject"]["alloc"].owned and len(TABLE) == 36
 
-def test_references(world: World) -> None:
+def test_references(world: ObjectWorld) -> None:
   text = TextThing(world, "abc")
   assert world.send(text.handle, "retain", []) == text.handle and world.send(text.handle, "length", []) == 3
   for _ in range(2): world.send(text.handle, "release", [])
@@ -25,7 +25,7 @@ def test_references(world: World) -> None:
       world.send(text.handle, act, [])
   assert world.census() == {}
 
-def test_pools(world: World) -> None:
+def test_pools(world: ObjectWorld) -> None:
   one, two = world.push(), world.push()
   handle = world.send(world.classes["NSString"].handle, "stringWithUTF8String:", ["x"])
   with pytest.raises(ObjectMistake, match="pools of a thread end in reverse order"): world.pop(one)
@@ -36,7 +36,7 @@ def test_pools(world: World) -> None:
   with pytest.raises(ObjectMistake, match="NSString is autoreleased on a thread without a pool: it leaks"):
     world.send(world.classes["NSString"].handle, "stringWithUTF8String:", ["x"])
 
-def test_holders_release(world: World) -> None:
+def test_holders_release(world: ObjectWorld) -> None:
   text = TextThing(world)
   things = ListThing(world, [text])
   text.drop()
@@ -46,7 +46,7 @@ def test_holders_release(world: World) -> None:
   things.drop()
   assert world.census() == {}
 
-def test_wrong_messages(world: World) -> None:
+def test_wrong_messages(world: ObjectWorld) -> None:
   text = TextThing(world)
   for receiver, selector, words in ((text.handle, "commit", r"-\[NSString commit\]: unrecognized selector"),
                                     (0, "length", "message length to nil"), (77, "length", "0x4d is no object"),

@@ -8,7 +8,7 @@ from generators.program_builder import (
 
 from tinyhw.codegen.render.metal import render
 from tinyhw.dtype import dtypes
-from tinyhw.emulator.metal.lanes import Region, ThreadGroup
+from tinyhw.emulator.metal.lanes import MslRegion, ThreadGroup
 from tinyhw.emulator.metal.translate import translate
 from tinyhw.emulator.metal.words import SourceError
 from tinyhw.uop.enums import Ops
@@ -19,14 +19,14 @@ from test.emulator.metal.conftest import kernel_of
 def check(program: Program, memory: dict[int, bytearray]) -> None:
   """Assert that the virtual GPU computes from the source what the interpreter does."""
   kernel = translate(render(program))[f"k_{program.name}"]
-  again, regions, shared = {slot: bytearray(data) for slot, data in memory.items()}, dict[str, Region](), None
+  again, regions, shared = {slot: bytearray(data) for slot, data in memory.items()}, dict[str, MslRegion](), None
   for argument in kernel.arguments:
     kind, index = argument.attribute
     if kind == "buffer":
       data = again[program.params[index].arg[0]]
-      regions[argument.name] = Region(argument.name, data, bytearray([1]) * len(data))
+      regions[argument.name] = MslRegion(argument.name, data, bytearray([1]) * len(data))
     elif kind == "threadgroup":
-      shared = regions[argument.name] = Region(argument.name, bytearray(program.local_bytes),
+      shared = regions[argument.name] = MslRegion(argument.name, bytearray(program.local_bytes),
                                                bytearray(program.local_bytes))
   group = ThreadGroup(kernel, regions, shared, program.lanes, random.Random(1))
   for k in range(int(program.grid)): group.run(k)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.autogen import metal
 from tinyhw.emulator.errors import DataRace, StrictError
-from tinyhw.emulator.metal.lanes import Region, ThreadGroup
+from tinyhw.emulator.metal.lanes import MslRegion, ThreadGroup
 from tinyhw.emulator.metal.numbers import SIZES
 from tinyhw.emulator.metal.objects import ErrorThing, Thing
 from tinyhw.named_tuple import NamedTuple
@@ -25,13 +25,13 @@ DOMAIN = "MTLCommandBufferErrorDomain"
 class ApiMistake(StrictError):
   """A use of Metal that its validation refuses, or that is undefined."""
 
-class Binding(NamedTuple):
+class MetalBinding(NamedTuple):
   """An argument of a dispatch: a buffer from an offset on, or bytes."""
   buffer: BufferThing | None
   offset: int = 0
   data: bytes = b""
 
-class Touched:
+class TouchedBytes:
   """The granules of a buffer that a dispatch has read and written, with the thread of each."""
   def __init__(self) -> None:
     self.readers: dict[int, int] = {}
@@ -41,7 +41,7 @@ class Touched:
   def bytes_of(self, granules: dict[int, int]) -> set[int]:
     return {at + k for at in granules for k in range(self.granule)}
 
-  def meets(self, other: Touched) -> bool:
+  def meets(self, other: TouchedBytes) -> bool:
     """Do two dispatches touch a byte, one of them to write it?"""
     if self.granule == other.granule:
       return not (self.writers.keys().isdisjoint(other.writers) and self.writers.keys().isdisjoint(other.readers)
@@ -49,12 +49,12 @@ class Touched:
     writes, others = self.bytes_of(self.writers), other.bytes_of(other.writers)
     return bool(writes & others or writes & other.bytes_of(other.readers) or others & self.bytes_of(self.readers))
 
-class Dispatch:
+class MetalDispatch:
   """A kernel with its arguments. phase: the number of barriers before it in its encoder."""
   def __init__(self, encoder: EncoderThing, groups: int, lanes: int):
     self.pipeline, self.groups, self.lanes, self.phase = encoder.pipeline, groups, lanes, encoder.phase
     self.encoder, self.bindings, self.local_bytes = encoder, dict(encoder.bindings), encoder.local_bytes
-    self.touched: dict[BufferThing, Touched] = {}
+    self.touched: dict[BufferThing, TouchedBytes] = {}
     self.running: ThreadGroup | None = None
     self.order: list[int] = []
 
@@ -63,12 +63,12 @@ class Dispatch:
 
   def begin(self) -> None:
     """Prepare memory and threads."""
-    kernel, regions, shared = self.pipeline.kernel, dict[str, Region](), None
+    kernel, regions, shared = self.pipeline.kernel, dict[str, MslRegion](), None
     for argument in kernel.arguments:
       kind, index = argument.attribute
       if kind == "threadgroup":
         size = self.local_bytes
-        shared = regions[argument.name] = Region("the threadgroup memory", bytearray(size), bytearray(size))
+        shared = regions[argument.name] = MslRegion("the threadgroup memory", bytearray(size), bytearray(size))
       elif kind == "buffer": regions[argument.name] = self.region(argument.name, self.bindings[index])
     seed = self.encoder.world.seed
     self.running = ThreadGroup(kernel, regions, shared, self.lanes, seed)
@@ -77,11 +77,11 @@ class Dispatch:
       if bound and bound.buffer: self.touched[bound.buffer].granule = regions[argument.name].granule
     self.order = seed.sample(range(self.groups), self.groups) if self.groups < 1 << 12 else list(range(self.groups))
 
-  def region(self, name: str, bound: Binding) -> Region:
-    if bound.buffer is None: return Region(name, bytearray(bound.data), bytearray([1]) * len(bound.data))
+  def region(self, name: str, bound: MetalBinding) -> MslRegion:
+    if bound.buffer is None: return MslRegion(name, bytearray(bound.data), bytearray([1]) * len(bound.data))
     memory = bound.buffer.memory
-    found = Region(name, memory.gpu, memory.written, bound.offset, memory.size)
-    touched = self.touched.setdefault(bound.buffer, Touched())
+    found = MslRegion(name, memory.gpu, memory.written, bound.offset, memory.size)
+    touched = self.touched.setdefault(bound.buffer, TouchedBytes())
     found.readers, found.writers = touched.readers, touched.writers
     return found
 
@@ -94,12 +94,12 @@ class Dispatch:
     self.running = None
     return False
 
-  def comes_after(self, other: Dispatch) -> bool:
+  def comes_after(self, other: MetalDispatch) -> bool:
     """Has the program ordered this dispatch after another one?"""
     if other.encoder is self.encoder: return other.phase < self.phase
     return other.encoder in self.encoder.known
 
-  def compare(self, earlier: list[Dispatch]) -> None:
+  def compare(self, earlier: list[MetalDispatch]) -> None:
     """Raise DataRace if an earlier dispatch touches the same bytes, and nothing orders the two."""
     for other in earlier:
       if self.comes_after(other): continue
@@ -117,10 +117,10 @@ class EncoderThing(Thing):
     super().__init__(buffer.world)
     self.buffer, self.is_concurrent, self.is_open, self.phase = buffer, is_concurrent, True, 0
     self.pipeline: PipelineThing = None  # type: ignore[assignment]
-    self.bindings: dict[int, Binding] = {}
+    self.bindings: dict[int, MetalBinding] = {}
     self.local_bytes = 0
     self.known: set[EncoderThing] = set()
-    self.dispatches: list[Dispatch] = []
+    self.dispatches: list[MetalDispatch] = []
 
   def ended(self) -> None:
     if self.is_open: raise ApiMistake("an encoder ended without endEncoding")
@@ -136,17 +136,17 @@ class EncoderThing(Thing):
   def setBuffer_offset_atIndex_(self, buffer: BufferThing | None, offset: int, index: int) -> None:
     self.check("setBuffer:offset:atIndex:")
     if index >= MOST_BUFFERS: raise ApiMistake(f"buffer index {index}; there are {MOST_BUFFERS}")
-    if buffer is None: return self.bindings.__setitem__(index, Binding(None))
+    if buffer is None: return self.bindings.__setitem__(index, MetalBinding(None))
     if offset >= buffer.memory.size: raise ApiMistake(f"offset {offset} of a buffer of {buffer.memory.size} bytes")
     self.buffer.hold(buffer)
     self.buffer.uses[buffer] = None
-    self.bindings[index] = Binding(buffer, offset)
+    self.bindings[index] = MetalBinding(buffer, offset)
 
   def setBytes_length_atIndex_(self, address: int, length: int, index: int) -> None:
     self.check("setBytes:length:atIndex:")
     if index >= MOST_BUFFERS or not 0 < length <= MOST_BYTES:
       raise ApiMistake(f"setBytes of {length} bytes at index {index}; it takes 1 to {MOST_BYTES}, below {MOST_BUFFERS}")
-    self.bindings[index] = Binding(None, 0, ctypes.string_at(address, length))
+    self.bindings[index] = MetalBinding(None, 0, ctypes.string_at(address, length))
 
   def setThreadgroupMemoryLength_atIndex_(self, length: int, index: int) -> None:
     self.check("setThreadgroupMemoryLength:atIndex:")
@@ -177,7 +177,7 @@ class EncoderThing(Thing):
     if not 0 < lanes[0] <= self.pipeline.most:
       raise ApiMistake(f"{lanes[0]} threads in a threadgroup; the pipeline allows {self.pipeline.most}")
     self.check_arguments()
-    self.dispatches.append(Dispatch(self, groups[0], lanes[0]))
+    self.dispatches.append(MetalDispatch(self, groups[0], lanes[0]))
     if not self.is_concurrent: self.phase += 1
 
   def check_arguments(self) -> None:
@@ -211,8 +211,8 @@ class CommandBufferThing(Thing):
     self.encoders: list[EncoderThing] = []
     self.uses: dict[BufferThing, None] = {}
     self.rivals: list[CommandBufferThing] = []
-    self.done: list[Dispatch] = []
-    self.left: list[Dispatch] = []
+    self.done: list[MetalDispatch] = []
+    self.left: list[MetalDispatch] = []
     self.failure: tuple[int, str] = (0, "")
     self.times = [0.0, 0.0]
     self.hold(queue)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tinyhw.emulator.files import VirtualComputer
 from tinyhw.emulator.metal.device import CHIPS, AppleGpu, DeviceThing, OptionsThing
-from tinyhw.emulator.metal.objects import TextThing, Thing, World
+from tinyhw.emulator.metal.objects import TextThing, Thing, ObjectWorld
 from tinyhw.emulator.metal.runtime import VirtualLibrary
 
 class MetalComputer(VirtualComputer):
@@ -12,7 +12,7 @@ class MetalComputer(VirtualComputer):
   def __init__(self, name: str, cards: Sequence[str], seed: int = 0, strict: int = 1):
     super().__init__(name, seed, strict)
     self.gpus = [AppleGpu(number, CHIPS[card]) for number, card in enumerate(cards)]
-    self.world = World(self.scheduler, max(gpu.chip.macos for gpu in self.gpus))
+    self.world = ObjectWorld(self.scheduler, max(gpu.chip.macos for gpu in self.gpus))
     self.world.add_class("NSString", TextThing)
     self.world.add_class("MTLCompileOptions", OptionsThing)
     self.metal = VirtualLibrary(self.world, self.devices)

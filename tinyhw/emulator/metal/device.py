@@ -5,9 +5,9 @@ import time
 from tinyhw.autogen import metal
 from tinyhw.emulator.metal.commands import ApiMistake, FenceThing, QueueThing
 from tinyhw.emulator.metal.memory import SharedMemory
-from tinyhw.emulator.metal.objects import ErrorThing, TextThing, Thing, World
+from tinyhw.emulator.metal.objects import ErrorThing, TextThing, Thing, ObjectWorld
 from tinyhw.emulator.metal.runtime import ErrorPlace
-from tinyhw.emulator.metal.translate import Kernel, translate
+from tinyhw.emulator.metal.translate import MslKernel, translate
 from tinyhw.emulator.metal.words import SourceError
 from tinyhw.named_tuple import NamedTuple
 
@@ -16,7 +16,7 @@ LIMITS = (1024, 896, 512)     # threads of a threadgroup that a pipeline may all
 LEAST_VERSION = 0x30000       # of the language: kernels are for macOS 13
 SHARED_OPTIONS = (metal.STORAGE_SHARED, metal.HAZARDS_UNTRACKED, metal.HAZARDS_TRACKED)
 
-class Chip(NamedTuple):
+class AppleChip(NamedTuple):
   """The facts of a GPU. Sizes are in bytes. macos: the version of the system, 15 knows math modes."""
   name: str
   families: tuple[str, ...]
@@ -24,10 +24,10 @@ class Chip(NamedTuple):
   most_bytes: int
   macos: int
 
-def chip(name: str, count: int, memory: int, macos: int) -> Chip:
+def chip(name: str, count: int, memory: int, macos: int) -> AppleChip:
   """Return the facts of a GPU with the first `count` families of M1 and newer. memory: in GiB, less than a Mac has."""
   families = tuple(f"apple{7 + k}" for k in range(count))
-  return Chip(name, (*families, "mac2", "common3", "metal3"), memory << 30, memory << 29, macos)
+  return AppleChip(name, (*families, "mac2", "common3", "metal3"), memory << 30, memory << 29, macos)
 
 CHIPS = {"apple7": chip("Apple M1", 1, 2, 13), "apple8": chip("Apple M2", 2, 4, 14),
          "apple9": chip("Apple M3", 3, 6, 15)}
@@ -35,7 +35,7 @@ CHIPS = {"apple7": chip("Apple M1", 1, 2, 13), "apple8": chip("Apple M2", 2, 4, 
 class AppleGpu:
   """The hardware. workgroups: that it has executed. is_stuck: it does not go on. faults: (code, text) of the next
   command buffers, which fail. refused: selectors that give nil, as where memory is short."""
-  def __init__(self, number: int, chip: Chip):
+  def __init__(self, number: int, chip: AppleChip):
     self.number, self.chip, self.workgroups = number, chip, 0
     self.is_stuck = False
     self.faults: list[tuple[int, str]] = []
@@ -48,7 +48,7 @@ class DeviceThing(Thing):
   """An MTLDevice."""
   protocols = ("MTLDevice",)
 
-  def __init__(self, world: World, gpu: AppleGpu):
+  def __init__(self, world: ObjectWorld, gpu: AppleGpu):
     super().__init__(world)
     self.gpu, self.allocated, self.made = gpu, 0, 0
     self.fences: list[FenceThing] = []
@@ -117,7 +117,7 @@ class OptionsThing(Thing):
   """An MTLCompileOptions. A new one has fast math, in both ways of saying it."""
   protocols = ("MTLCompileOptions",)
 
-  def __init__(self, world: World):
+  def __init__(self, world: ObjectWorld):
     super().__init__(world)
     self.mode, self.functions, self.version = metal.MATH_FAST, metal.FUNCTIONS_FAST, 0
 
@@ -145,7 +145,7 @@ class OptionsThing(Thing):
 class LibraryThing(Thing):
   """An MTLLibrary."""
   protocols = ("MTLLibrary",)
-  def __init__(self, device: DeviceThing, kernels: dict[str, Kernel]):
+  def __init__(self, device: DeviceThing, kernels: dict[str, MslKernel]):
     super().__init__(device.world)
     self.kernels = kernels
     self.hold(device)
@@ -156,7 +156,7 @@ class LibraryThing(Thing):
 class FunctionThing(Thing):
   """An MTLFunction."""
   protocols = ("MTLFunction",)
-  def __init__(self, library: LibraryThing, kernel: Kernel):
+  def __init__(self, library: LibraryThing, kernel: MslKernel):
     super().__init__(library.world)
     self.kernel = kernel
     self.hold(library)
@@ -164,7 +164,7 @@ class FunctionThing(Thing):
 class PipelineThing(Thing):
   """An MTLComputePipelineState. most: threads of a threadgroup."""
   protocols = ("MTLComputePipelineState",)
-  def __init__(self, device: DeviceThing, kernel: Kernel):
+  def __init__(self, device: DeviceThing, kernel: MslKernel):
     super().__init__(device.world)
     self.kernel, self.most = kernel, device.world.seed.choice(LIMITS)
     self.hold(device)

@@ -16,16 +16,16 @@ from typing import Any
 
 from tinyhw.emulator.errors import DataRace, Hang, OutOfBounds, StrictError, UninitialisedRead
 from tinyhw.emulator.metal.numbers import CODES, SIZES, rounded
-from tinyhw.emulator.metal.translate import FILE, Kernel
+from tinyhw.emulator.metal.translate import FILE, MslKernel
 from tinyhw.emulator.metal.types import Accessor
 
 LANES = 32
 SEVERAL = -1     # in the place of a thread: more than one has read
 
-class Misaligned(StrictError):
+class MisalignedAccess(StrictError):
   """An access at an address that is no multiple of its type."""
 
-class Region:
+class MslRegion:
   """Memory as the threads of a dispatch see it. start, end: the part that an argument may reach.
 
   written: 1 for each byte that has a value. readers, writers: by the offset of a granule, the thread that touched it.
@@ -51,14 +51,15 @@ class Region:
     """Raise an error for an access outside of the memory, or at an odd address."""
     if at < self.start or at + size > self.end:
       raise OutOfBounds(f"{size} bytes at offset {at - self.start} of {self.name}, which has {self.end - self.start}")
-    if at % unit: raise Misaligned(f"{size} bytes at offset {at - self.start} of {self.name}, no multiple of {unit}")
+    if at % unit:
+      raise MisalignedAccess(f"{size} bytes at offset {at - self.start} of {self.name}, no multiple of {unit}")
 
   def race(self, at: int, one: int, other: int, what: str) -> DataRace:
     who = "several threads" if other == SEVERAL else f"thread {other}"
     return DataRace(f"thread {one} {what} offset {at - self.start} of {self.name}, which {who} touched; nothing orders "
                     f"the two: a barrier is missing, or two threads have one element")
 
-def loader(region: Region, way: Accessor) -> Callable[[int, int], Any]:
+def loader(region: MslRegion, way: Accessor) -> Callable[[int, int], Any]:
   """Return a function that loads for a thread at an index in elements."""
   size, count, start = SIZES[way.name], way.lanes, region.start + way.base
   unpack = struct.Struct(f"<{count}{CODES[way.name]}").unpack_from
@@ -77,7 +78,7 @@ def loader(region: Region, way: Accessor) -> Callable[[int, int], Any]:
     return found if count > 1 else found[0]
   return load
 
-def storer(region: Region, way: Accessor) -> Callable[[int, int, Any], None]:
+def storer(region: MslRegion, way: Accessor) -> Callable[[int, int, Any], None]:
   """Return a function that stores for a thread at an index in elements."""
   size, count, start = SIZES[way.name], way.lanes, region.start + way.base
   pack = struct.Struct(f"<{count}{CODES[way.name]}").pack_into
@@ -112,7 +113,7 @@ def gathered(shares: Sequence[list[Any]]) -> list[list[Any]]:
       rows[row][column] = share[k]
   return rows
 
-class Waiting:
+class WaitingThread:
   """A thread that has begun. lane: in its group; at: the meeting for which it waits, None when it has ended."""
   def __init__(self, lane: int, run: Iterator[Any]):
     self.lane, self.run, self.answer = lane, run, None
@@ -125,7 +126,7 @@ class Waiting:
 
 class ThreadGroup:
   """A dispatch that runs group by group. regions: by argument; shared: the threadgroup memory, if there is any."""
-  def __init__(self, kernel: Kernel, regions: dict[str, Region], shared: Region | None, lanes: int,
+  def __init__(self, kernel: MslKernel, regions: dict[str, MslRegion], shared: MslRegion | None, lanes: int,
                seed: random.Random):
     self.kernel, self.shared, self.lanes, self.random = kernel, shared, lanes, seed
     for way in kernel.accessors:   # arguments that are the same memory have the same granule
@@ -134,7 +135,7 @@ class ThreadGroup:
       regions[way.memory].granule = min(sizes)
     ways = [(storer if way.is_store else loader)(regions[way.memory], way) for way in kernel.accessors]
     self.thread = kernel.make(ways)
-    self.meeting = 0     # the line at which threads meet now
+    self.met_at = 0     # the line at which threads meet now
     self.steps = seed.sample(range(8), 8)   # of a product of matrices; the hardware's order is not documented
 
   def run(self, group: int) -> None:
@@ -149,14 +150,14 @@ class ThreadGroup:
 
   def where(self, error: BaseException) -> str:
     """Return the kernel and the line of its source at which an error was raised."""
-    line, trace = self.meeting, error.__traceback__
+    line, trace = self.met_at, error.__traceback__
     while trace is not None:
       if trace.tb_frame.f_code.co_filename == FILE: line = self.kernel.lines[trace.tb_lineno - 1]
       trace = trace.tb_next
     return f"in kernel {self.kernel.name}, program_source:{line}" if line else f"in kernel {self.kernel.name}"
 
   def _meet(self, group: int) -> None:
-    threads = [Waiting(lane, self.thread(group * self.lanes + lane, group, lane)) for lane in range(self.lanes)]
+    threads = [WaitingThread(lane, self.thread(group * self.lanes + lane, group, lane)) for lane in range(self.lanes)]
     simds = [threads[start:start + LANES] for start in range(0, self.lanes, LANES)]
     for thread in self.random.sample(threads, len(threads)): thread.go_on()
     while any(thread.at is not None for thread in threads):
@@ -165,13 +166,13 @@ class ThreadGroup:
         for thread in self.random.sample(simd, len(simd)): thread.go_on()
       if not ready: self._barrier(threads)
 
-  def _joins(self, simd: list[Waiting]) -> bool:
+  def _joins(self, simd: list[WaitingThread]) -> bool:
     """Do the lanes of a SIMD-group meet? Then give each its answer."""
     first = simd[0].at
     if first is None or first[1] not in ("shuffle", "multiply"): return False
     for thread in simd:
       if thread.at is None or thread.at[0] != first[0]: return False
-    self.meeting = first[0][0]
+    self.met_at = first[0][0]
     if first[1] == "multiply": multiply(simd, self.steps)
     else:
       for thread in simd:
@@ -179,10 +180,10 @@ class ThreadGroup:
         if other >= len(simd):
           raise UninitialisedRead(f"lane {thread.lane} takes the value of lane {other}, which does not exist")
         thread.answer = simd[other].at[2]
-    self.meeting = 0
+    self.met_at = 0
     return True
 
-  def _barrier(self, threads: list[Waiting]) -> None:
+  def _barrier(self, threads: list[WaitingThread]) -> None:
     first = threads[0].at
     if any(thread.at is None or first is None or thread.at[0] != first[0] for thread in threads):
       raise self._divergence(threads)
@@ -191,14 +192,14 @@ class ThreadGroup:
     if self.shared is not None and first[1] == "barrier": self.shared.order()
     for thread in self.random.sample(threads, len(threads)): thread.go_on()
 
-  def _divergence(self, threads: list[Waiting]) -> Hang:
+  def _divergence(self, threads: list[WaitingThread]) -> Hang:
     places: dict[Any, list[int]] = {}
     for thread in threads: places.setdefault(None if thread.at is None else thread.at[:2], []).append(thread.lane)
     words = [f"{len(lanes)} (lane {lanes[0]} first) " + ("have ended" if at is None else
              f"wait at the {at[1].split()[0]} of program_source:{at[0][0]}") for at, lanes in places.items()]
     return Hang(f"divergent threads: {', '.join(words)}; all have to come to a barrier, or to a shuffle")
 
-def multiply(simd: list[Waiting], steps: Sequence[int]) -> None:
+def multiply(simd: list[WaitingThread], steps: Sequence[int]) -> None:
   """Compute d = a b + c of a SIMD-group. steps: the order of the additions."""
   if len(simd) != LANES: raise Hang(f"a product of matrices by a SIMD-group of {len(simd)} threads; it has {LANES}")
   a, b, c = (gathered([thread.at[k] for thread in simd]) for k in (3, 4, 5))

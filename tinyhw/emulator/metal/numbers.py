@@ -22,7 +22,7 @@ SIGNED, UNSIGNED = ("char", "short", "int", "long"), ("uchar", "ushort", "uint",
 INTEGERS = ("bool", *SIGNED, *UNSIGNED)
 TINY = 2.0 ** -126     # the smallest normal number of float32
 
-class Undefined(StrictError):
+class UndefinedResult(StrictError):
   """A result that C++ leaves undefined."""
 
 def bits_of(name: str) -> int: return 1 if name == "bool" else 8 * SIZES[name]
@@ -51,13 +51,13 @@ def wrapped(x: int, bits: int) -> int:
 
 def signed(x: int, bits: int) -> int:
   """Return the result of signed arithmetic."""
-  if not -1 << bits - 1 <= x < 1 << bits - 1: raise Undefined(f"signed overflow: the result {x} needs more than {bits} "
-                                                              f"bits; compute in an unsigned type")
+  if not -1 << bits - 1 <= x < 1 << bits - 1:
+    raise UndefinedResult(f"signed overflow: the result {x} needs more than {bits} bits; compute in an unsigned type")
   return x
 
 def quotient(a: int, b: int, bits: int) -> int:
   """Return a / b, toward zero."""
-  if b == 0: raise Undefined(f"division of {a} by zero; test the divisor first")
+  if b == 0: raise UndefinedResult(f"division of {a} by zero; test the divisor first")
   return signed(abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1), bits)
 
 def remainder(a: int, b: int, bits: int) -> int:
@@ -66,7 +66,7 @@ def remainder(a: int, b: int, bits: int) -> int:
 
 def shifted(a: int, by: int, bits: int, to_left: bool, is_signed: bool) -> int:
   """Return a << by or a >> by."""
-  if not 0 <= by < bits: raise Undefined(f"shift of {bits} bits by {by}; test the amount first")
+  if not 0 <= by < bits: raise UndefinedResult(f"shift of {bits} bits by {by}; test the amount first")
   if not to_left: return a >> by
   return signed(a << by, bits) if is_signed else a << by & (1 << bits) - 1
 
@@ -74,7 +74,7 @@ def to_integer(x: float, low: int, high: int) -> int:
   """Return a float32 as an integer, toward zero."""
   x = flushed(x)
   if not math.isfinite(x) or not low <= int(x) <= high:
-    raise Undefined(f"conversion of {x} to an integer from {low} to {high}; compare first")
+    raise UndefinedResult(f"conversion of {x} to an integer from {low} to {high}; compare first")
   return int(x)
 
 def fma(a: float, b: float, c: float) -> float: return flushed(fused_float32(flushed(a), flushed(b), flushed(c)))

@@ -20,22 +20,22 @@ FIRST_HANDLE, HANDLE_STEP = 0x6000_0000_0000, 0x40
 class ObjectMistake(StrictError):
   """A message or a pool that ends the process on a Mac, or leaks there."""
 
-class Signature(NamedTuple):
+class MessageSignature(NamedTuple):
   """The types of a message, as the headers declare them. is_class: it goes to the class itself."""
   result: str
   arguments: tuple[str, ...]
   owned: bool
   is_class: bool
 
-def signatures(name: str) -> dict[str, Signature]:
+def signatures(name: str) -> dict[str, MessageSignature]:
   """Return the messages of a class or protocol by selector."""
-  found: dict[str, Signature] = {}
+  found: dict[str, MessageSignature] = {}
   for line in MESSAGES[name].split("\n"):
     selector, *types = line.split() or [""]
     if not selector: continue
     owned = types[-1] == "owned"
     result, *arguments = types[:-1] if owned else types
-    found[selector.lstrip("+")] = Signature(result, tuple(arguments), owned, selector.startswith("+"))
+    found[selector.lstrip("+")] = MessageSignature(result, tuple(arguments), owned, selector.startswith("+"))
   return found
 
 TABLE = {name: signatures(name) for name in MESSAGES}
@@ -44,7 +44,7 @@ class Thing:
   """An object. protocols: names of the headers' classes, the nearest first. count: its references."""
   protocols: tuple[str, ...] = ()
 
-  def __init__(self, world: World):
+  def __init__(self, world: ObjectWorld):
     self.world, self.count, self.handle = world, 1, world.new_handle()
     self.held: list[Thing] = []    # objects that it retains until it ends
     world.objects[self.handle] = self
@@ -57,7 +57,7 @@ class Thing:
     for thing in things: thing.count += 1
     self.held += things
 
-  def signature(self, selector: str) -> Signature:
+  def signature(self, selector: str) -> MessageSignature:
     for name in (*self.protocols, "NSObject"):
       if selector in TABLE[name] and not TABLE[name][selector].is_class: return TABLE[name][selector]
     raise ObjectMistake(f"-[{self.title} {selector}]: unrecognized selector; on a Mac the process ends")
@@ -92,11 +92,11 @@ class Thing:
 
 class ClassThing(Thing):
   """A class. It lives as long as the program."""
-  def __init__(self, world: World, name: str, kind: type[Thing]):
+  def __init__(self, world: ObjectWorld, name: str, kind: type[Thing]):
     super().__init__(world)
     self.name, self.kind, self.protocols = name, kind, (name,)
 
-  def signature(self, selector: str) -> Signature:
+  def signature(self, selector: str) -> MessageSignature:
     for name in (self.name, "NSObject"):
       if selector in TABLE[name] and TABLE[name][selector].is_class: return TABLE[name][selector]
     raise ObjectMistake(f"+[{self.name} {selector}]: unrecognized selector; on a Mac the process ends")
@@ -107,7 +107,7 @@ class ClassThing(Thing):
 class TextThing(Thing):
   """An NSString. The bytes live as long as it does."""
   protocols = ("NSString",)
-  def __init__(self, world: World, text: str = ""):
+  def __init__(self, world: ObjectWorld, text: str = ""):
     super().__init__(world)
     self.text = text
     self.memory = ctypes.create_string_buffer(text.encode())
@@ -119,7 +119,7 @@ class TextThing(Thing):
 class ListThing(Thing):
   """An NSArray."""
   protocols = ("NSArray",)
-  def __init__(self, world: World, things: list[Thing]):
+  def __init__(self, world: ObjectWorld, things: list[Thing]):
     super().__init__(world)
     self.hold(*things)
 
@@ -135,14 +135,14 @@ class ListThing(Thing):
 class ErrorThing(Thing):
   """An NSError."""
   protocols = ("NSError",)
-  def __init__(self, world: World, number: int, words: str):
+  def __init__(self, world: ObjectWorld, number: int, words: str):
     super().__init__(world)
     self.number, self.words = number, words
 
   def code(self) -> int: return self.number
   def localizedDescription(self) -> Thing: return TextThing(self.world, self.words)
 
-class World:
+class ObjectWorld:
   """All objects of a virtual Mac, and the autorelease pools of its threads. One thread at a time is in it (`lock`).
 
   scheduler: of the GPUs; seed: of all choices; macos: the version of the system.

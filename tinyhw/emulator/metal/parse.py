@@ -1,4 +1,4 @@
-"""Parser of kernels in Metal's language: tokens become a tree. It knows grammar, and no types.
+"""MslParser of kernels in Metal's language: tokens become a tree. It knows grammar, and no types.
 
 The subset is the one that codegen/render/metal.py writes: inline helpers of one return, one or more kernels, scalars,
 vectors, pointers, counted loops, conditions, declarations and assignments. Other statements are refused by line.
@@ -6,7 +6,7 @@ vectors, pointers, counted loops, conditions, declarations and assignments. Othe
 from __future__ import annotations
 from collections.abc import Callable
 
-from tinyhw.emulator.metal.words import SourceError, Token, tokens
+from tinyhw.emulator.metal.words import SourceError, MslToken, tokens
 from tinyhw.named_tuple import NamedTuple
 
 SCALARS = ("bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float")
@@ -54,7 +54,7 @@ class FunctionTree(NamedTuple):
   body: tuple[Stmt, ...]
   result: TypeName | None = None
 
-class Parser:
+class MslParser:
   """One source. at: the position of the next token."""
   def __init__(self, source: str):
     self.tokens, self.at = tokens(source), 0
@@ -62,9 +62,9 @@ class Parser:
   # **** tokens ****
 
   @property
-  def next(self) -> Token: return self.tokens[self.at]
+  def next(self) -> MslToken: return self.tokens[self.at]
 
-  def take(self) -> Token:
+  def take(self) -> MslToken:
     self.at += 1
     return self.tokens[self.at - 1]
 
@@ -72,7 +72,7 @@ class Parser:
     """Are the next tokens these?"""
     return all(self.tokens[min(self.at + k, len(self.tokens) - 1)].text == text for k, text in enumerate(texts))
 
-  def expect(self, *texts: str) -> Token:
+  def expect(self, *texts: str) -> MslToken:
     """Take these tokens. Return the last one."""
     for text in texts:
       if self.next.text != text: raise SourceError(self.next.line, f"expected {text!r}, found {self.next.text!r}")
@@ -271,4 +271,4 @@ class Parser:
 
 def parse(source: str) -> list[FunctionTree]:
   """Return the functions of a source. Raises SourceError."""
-  return Parser(source).program()
+  return MslParser(source).program()

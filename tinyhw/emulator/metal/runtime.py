@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinyhw.emulator.metal.objects import ListThing, ObjectMistake, Thing, World
+from tinyhw.emulator.metal.objects import ListThing, ObjectMistake, Thing, ObjectWorld
 
 _pointer, _text = ctypes.c_void_p, ctypes.c_char_p
 # result and arguments of the C functions, as their headers declare them
@@ -26,7 +26,7 @@ DOUBLES, WORDS = 8, 12                # registers for doubles; words of the stac
 SIZE_WORDS, MASK = 3, (1 << 64) - 1
 GARBAGE = 0x5A5A5A00                  # above the 8 bits of a BOOL
 
-class Registers:
+class CallRegisters:
   """The arguments of a call, as the processor has them. next: the next register for integers; at: the next word of the
   stack."""
   def __init__(self, values: Sequence[Any]):
@@ -48,7 +48,7 @@ class Registers:
 
 class ErrorPlace:
   """Where a message puts an NSError."""
-  def __init__(self, world: World, address: int): self.world, self.address = world, address
+  def __init__(self, world: ObjectWorld, address: int): self.world, self.address = world, address
 
   def put(self, error: Thing) -> None:
     self.world.autorelease(error)
@@ -58,7 +58,7 @@ class VirtualLibrary:
   """The libraries. devices: makes the things that Metal's own functions return."""
   virtual = True
 
-  def __init__(self, world: World, devices: Callable[[], list[Thing]]):
+  def __init__(self, world: ObjectWorld, devices: Callable[[], list[Thing]]):
     self.world, self.devices = world, devices
     self.selectors: list[str] = []
     self.errors: dict[int, BaseException] = {}      # by thread
@@ -132,7 +132,7 @@ class VirtualLibrary:
     if is_double != (signature.result == "d"):
       raise ObjectMistake(f"{selector} returns {signature.result}, and the prototype takes its result from another "
                           f"register")
-    registers = Registers(values)
+    registers = CallRegisters(values)
     arguments = [self.argument(kind, registers, selector) for kind in signature.arguments]
     found = self.world.send(receiver, selector, arguments)
     if signature.result == "d": return float(found)
@@ -143,7 +143,7 @@ class VirtualLibrary:
     if number % 16 or not 0 < number // 16 <= len(self.selectors): raise ObjectMistake(f"{number:#x} is no selector")
     return self.selectors[number // 16 - 1]
 
-  def argument(self, kind: str, registers: Registers, selector: str) -> Any:
+  def argument(self, kind: str, registers: CallRegisters, selector: str) -> Any:
     """Return an argument of a type of the headers."""
     if kind == "{MTLSize=QQQ}": return registers.size()
     word = registers.word()

@@ -10,7 +10,7 @@ from typing import Any
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.metal import numbers
 from tinyhw.emulator.metal.parse import MATRICES, Argument, FunctionTree, Stmt, TypeName, parse
-from tinyhw.emulator.metal.types import Accessor, Pointer, Value, ValueType, value_type
+from tinyhw.emulator.metal.types import Accessor, MslPointer, MslValue, ValueType, value_type
 from tinyhw.emulator.metal.values import ValueWriter
 from tinyhw.emulator.metal.words import SourceError
 from tinyhw.named_tuple import NamedTuple
@@ -19,7 +19,7 @@ FILE = "<metal>"                 # of the Python that is made, in tracebacks
 INLINE = {"threadgroup_position_in_grid": "group", "thread_index_in_threadgroup": "lane"}
 MEETING = {"threadgroup_barrier mem_threadgroup": "barrier", "threadgroup_barrier mem_none": "barrier without order"}
 
-class Kernel(NamedTuple):
+class MslKernel(NamedTuple):
   """A translated kernel. make(accessors, call) returns the function of a thread: of its number in the grid, the group
   and the lane. lines: of the source, by the line of Python. meets: is it a generator?"""
   name: str
@@ -54,9 +54,9 @@ class FunctionWriter(ValueWriter):
     value = self.converted(self.value(s.parts[0]), value_type(s.type), s.line)
     self.store_value(f"m_{s.name}", value, s.line)
     is_clean = s.name not in self.changed and (value.clean or not value.rounded)
-    self.declare(s.name, Value(f"m_{s.name}", value.type, clean=is_clean), s.line)
+    self.declare(s.name, MslValue(f"m_{s.name}", value.type, clean=is_clean), s.line)
 
-  def store_value(self, name: str, value: Value, line: int) -> None:
+  def store_value(self, name: str, value: MslValue, line: int) -> None:
     """Write an assignment to a variable of Python. Floats are rounded without a call."""
     if value.rounded: return self.line(line, f"{name} = {value.text}")
     self.line(line, f"FLOATS[0] = {value.text}")
@@ -67,7 +67,7 @@ class FunctionWriter(ValueWriter):
     place = s.parts[0]
     if place.kind == "name":
       found = self.find(place.text, s.line)
-      if not isinstance(found, Value): raise SourceError(s.line, f"{place.text!r} cannot be assigned to")
+      if not isinstance(found, MslValue): raise SourceError(s.line, f"{place.text!r} cannot be assigned to")
       return self.store_value(found.text, self.converted(self.value(s.parts[1]), found.type, s.line), s.line)
     if place.kind == "index" and place.parts[0].kind == "member" and place.parts[0].text == "thread_elements":
       matrix, k = self.element(place)
@@ -106,7 +106,7 @@ class FunctionWriter(ValueWriter):
     start, end = (self.converted(self.value(part), kind, s.line).text for part in s.parts)
     if s.name in self.changed: raise SourceError(s.line, f"assignments to the counter {s.name!r} are not in the subset")
     self.scopes.append({})
-    self.declare(s.name, Value(f"m_{s.name}", kind), s.line)
+    self.declare(s.name, MslValue(f"m_{s.name}", kind), s.line)
     self.line(s.line, f"for m_{s.name} in range({start}, {end}):")
     self.inner(s)
     self.scopes.pop()
@@ -146,12 +146,12 @@ def with_arguments(writer: FunctionWriter) -> None:
     places.add(a.attribute)
     if kind.mark == "*" and (attribute, kind.space) in (("buffer", "device"), ("buffer", "constant"),
                                                         ("threadgroup", "threadgroup")):
-      writer.declare(a.name, Pointer(a.name, kind.space, kind.name), tree.line)
+      writer.declare(a.name, MslPointer(a.name, kind.space, kind.name), tree.line)
     elif attribute in INLINE and kind == TypeName("uint"):
-      writer.declare(a.name, Value(INLINE[attribute], ValueType("uint")), tree.line)
+      writer.declare(a.name, MslValue(INLINE[attribute], ValueType("uint")), tree.line)
     else: raise SourceError(tree.line, f"argument {a.name!r} is not in the subset of kernels")
 
-def translate(source: str) -> dict[str, Kernel]:
+def translate(source: str) -> dict[str, MslKernel]:
   """Return the kernels of a source by name. Raises SourceError."""
   trees = parse(source)
   helpers = {tree.name: tree for tree in trees if tree.result is not None}
@@ -160,7 +160,7 @@ def translate(source: str) -> dict[str, Kernel]:
   for tree in helpers.values():
     writer = FunctionWriter(tree, helpers)
     for a in tree.arguments:
-      writer.declare(a.name, Value(f"m_{a.name}", value_type(a.type), clean=a.type.name != "float"), tree.line)
+      writer.declare(a.name, MslValue(f"m_{a.name}", value_type(a.type), clean=a.type.name != "float"), tree.line)
     writer.depth = 1
     writer.block(tree.body)
     names = ", ".join(f"m_{a.name}" for a in tree.arguments)
@@ -178,5 +178,5 @@ def translate(source: str) -> dict[str, Kernel]:
     namespace |= writer.functions
   exec(compile("\n".join(text for _, text in lines), FILE, "exec"), namespace)
   origin = tuple(line for line, _ in lines)
-  return {w.tree.name: Kernel(w.tree.name, w.tree.arguments, tuple(w.accessors), namespace[f"make_{k}"], origin,
+  return {w.tree.name: MslKernel(w.tree.name, w.tree.arguments, tuple(w.accessors), namespace[f"make_{k}"], origin,
                               w.meets) for k, w in enumerate(writers)}

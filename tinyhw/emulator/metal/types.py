@@ -15,14 +15,14 @@ class ValueType(NamedTuple):
   lanes: int = 1
   def __str__(self) -> str: return f"{self.name}{self.lanes}" if self.lanes > 1 else self.name
 
-class Value(NamedTuple):
+class MslValue(NamedTuple):
   """An expression of Python. rounded: a float that is a float32; clean: one that is not subnormal."""
   text: str
   type: ValueType
   rounded: bool = True
   clean: bool = True
 
-class Pointer(NamedTuple):
+class MslPointer(NamedTuple):
   """A pointer. memory: the argument that it points into, `base` bytes from its start, and `at` elements after that.
   """
   memory: str

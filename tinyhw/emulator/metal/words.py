@@ -18,7 +18,7 @@ TOKEN = re.compile(r"""
 | (?P<sign>\+\+|::|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>=?:;,.(){}\[\]])
 """, re.VERBOSE)
 
-class Token(NamedTuple):
+class MslToken(NamedTuple):
   """A word of the source. kind: number, name, sign or end. line: counted from 1."""
   kind: str
   text: str
@@ -52,17 +52,17 @@ def kept_lines(source: str) -> list[tuple[int, str]]:
     raise SourceError(1, f"the source has no line {PRAGMA!r}; products and sums would be contracted")
   return found
 
-def tokens(source: str) -> list[Token]:
+def tokens(source: str) -> list[MslToken]:
   """Return the tokens of a source; the last one is an end. Raises SourceError."""
-  found: list[Token] = []
+  found: list[MslToken] = []
   lines = kept_lines(source)
   for number, line in lines:
     at = 0
     while at < len(line):
       match = TOKEN.match(line, at)
       if match is None: raise SourceError(number, f"{line[at]!r} begins no word")
-      if match.lastgroup != "space": found.append(Token(match.lastgroup or "", match[0], number))
+      if match.lastgroup != "space": found.append(MslToken(match.lastgroup or "", match[0], number))
       at = match.end()
       if found and found[-1].kind == "number" and at < len(line) and (line[at].isalnum() or line[at] in "_."):
         raise SourceError(number, f"{line[match.start():at + 1]!r} is no number of C++14")
-  return [*found, Token("end", "end of the source", lines[-1][0] if lines else 1)]
+  return [*found, MslToken("end", "end of the source", lines[-1][0] if lines else 1)]
