@@ -202,7 +202,7 @@ WITHOUT_A_TEST = {"tinyhw.autogen.cpu_ring", "tinyhw.autogen.x86_runtime", "tiny
                   "tinyhw.isa.arm64.model.latency_cores",
                   "tinyhw.isa.x86.model.latency_intel",
                   "tinyhw.isa.x86.model.latency_zen",
-                  *(f"tinyhw.isa.x86.rows.{name}" for name in ("avx512", "floats", "integer", "packed")),
+                  *(f"tinyhw.isa.x86.rows.{name}" for name in ("avx512", "floats", "integer", "packed", "tiles")),
                   *(f"tinyhw.isa.arm64.rows.{name}" for name in (
                     "branch", "crypto", "float_vector", "integer", "integer_vector", "memory", "memory_vector",
                     "scalar", "sve2", "sve_float", "sve_integer", "sve_memory", "sve_predicate")),
