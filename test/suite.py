@@ -61,7 +61,8 @@ OUT = {file: reason for reason, files in {
 
 # Types that a chip does not have. Codegen refuses their kernels by name, and then their tests are skipped.
 WITHOUT = {"apple7": "float64", "apple9": "float64"}
-REFUSAL = r"the target (?:has no \w+ of dtypes.{0}|does not convert dtypes.(?:{0} to|\w+ to dtypes.{0})\b)"
+REFUSAL = (r"(?:the target has no \w+ of|Metal has no values of|the target does not convert(?: dtypes.\w+ to)?) "
+           r"dtypes.{0}\b")
 
 def lacks(chip: str, error: BaseException) -> str:
   """Return why a test cannot run on a chip: the error refuses a kernel for a type that it does not have. Empty for
