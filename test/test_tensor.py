@@ -61,7 +61,7 @@ def test_from_tensors_nodes_and_files(tmp_path):
   ([[1, 2], [3]], ShapeError, "different lengths at depth 1"), ([1, [2]], ShapeError, "mix numbers and lists"),
   (["a"], DTypeError, "give numbers"),
     ("abc", ArgumentError, "cannot make a tensor of.*pathlib.Path"),
-  (object(), ArgumentError, "cannot make a tensor of"), ([math.nan], None, ""), (1j, ArgumentError, "cannot make")])
+  (object(), ArgumentError, "cannot make a tensor of"), ([math.nan], None, ""), (1j, None, "")])
 def test_refused_data(data, error, text):
   if error is None: Tensor(data)
   else:

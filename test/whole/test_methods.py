@@ -16,7 +16,7 @@ SHAPES: list[tuple[int, ...]] = [(), (0,), (1,), (5,), (2, 3), (2, 0, 3), (1, 3,
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, np.inf, -np.inf, np.nan]
 SEEN_ELSEWHERE = {   # what has no value to compare, or its own tests with hand-written cases
   "attributes and Python's values": "data device dtype grad item ndim nbytes numel numpy shape size tolist uop "
-  "element_size is_floating_point",
+  "element_size holds_complex is_floating_point",
   "random numbers (test_random.py)": "glorot_uniform kaiming_normal kaiming_uniform manual_seed multinomial normal "
   "rand rand_like randint randn "
                                      "randn_like random_bits randperm scaled_uniform threefry uniform",
