@@ -134,8 +134,11 @@ class MetalDevice(Compiled):
     self._make_room()
     objc = self.objc
     with objc.pool():
-      buffer = objc.keep(objc.send(self.queue, "commandBuffer"))
-      encoder, is_encoded = objc.send(buffer, "computeCommandEncoderWithDispatchType:", CONCURRENT), False
+      buffer, is_encoded = objc.send(self.queue, "commandBuffer"), False
+      encoder = objc.send(buffer, "computeCommandEncoderWithDispatchType:", CONCURRENT) if buffer else None
+      if not encoder: raise DriverError(f"{self.name} ({self.about.title}) gives no command buffer; start the program "
+                                        f"again")
+      objc.keep(buffer)
       try:
         objc.send(encoder, "waitForFence:", self.fence)
         state = MetalEncoder(objc, encoder)

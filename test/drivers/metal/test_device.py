@@ -56,6 +56,15 @@ def test_a_device_that_fails_to_open_keeps_nothing(mac: Opener) -> None:
       metal.open(1, lambda name: None)  # type: ignore[arg-type,return-value]
     assert computer.census() == {"MTLDevice": 1, "MTLCommandQueue": 1, "MTLFence": 1} and device.name == "METAL"
 
+def test_no_command_buffer(mac: Opener) -> None:
+  computer, device = mac()
+  a, program = filled(device, [0] * 4), device.load(code())
+  for selector in ("commandBuffer", "computeCommandEncoder"):
+    computer.gpus[0].refused = {selector}
+    with pytest.raises(DriverError, match=r"METAL \(Apple M1 \(Apple7\)\) gives no command buffer; start the program"):
+      device.submit([Launch(program, [a], [1], 1)])
+    assert "MTLCommandBuffer" not in computer.census() and not device.flying
+
 def test_only_some_submissions_are_under_way(mac: Opener) -> None:
   computer, device = mac()
   a, program = filled(device, [0] * 4), device.load(code())

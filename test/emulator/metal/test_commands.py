@@ -106,6 +106,13 @@ def test_mutations_of_the_driver(name: str, mac: Opener, monkeypatch: pytest.Mon
   assert not name.startswith(("without", "twice")) or name.split()[1] in SELECTORS
   assert damaged(computer, MUTATIONS[name], monkeypatch)
 
+def test_order_is_missed_also_if_the_first_was_seen_early(mac: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  """The program asks for the first of two submissions, and the second one begins only after that."""
+  monkeypatch.setattr(MetalDevice, "_make_room", lambda self: None)   # it looks before there is a second one
+  for seed in range(12):
+    computer, _ = mac(seed=seed)
+    assert damaged(computer, MUTATIONS["without waitForFence:"], monkeypatch).startswith("DataRace")
+
 @pytest.fixture
 def parts(mac: Opener) -> Iterator[tuple[ObjectiveC, MetalDevice]]:
   _, device = mac()

@@ -21,6 +21,7 @@ def test_a_kernel() -> None:
   ("if (lane < 2u) { } else { }", "else is not in the subset"), ("while (true) { }", "expected '=', found '{'"),
   ("int a = ;", "';' begins no expression"), ("int a = 1", "expected ';', found '}'"),
   ("for (int i = 0; i <= 4; i++) { }", "expected '<', found '<='"), ("out[0] += 1;", "expected '=', found"),
+  ("float3 a = 1;", "expected '=', found 'a'"), ("int a = as_type<int3>(1);", "unknown type name 'int3'"),
   ("int a = as_type<quad>(1);", "unknown type name 'quad'"), ("texture2d t = 1;", "expected '=', found 't'")])
 def test_refusals(body: str, words: str) -> None:
   with pytest.raises(SourceError, match=words): parse(kernel_of(body))

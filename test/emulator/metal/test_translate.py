@@ -51,6 +51,10 @@ def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
   ("int a = 1; int a = 2;", "program_source:5: error: redefinition of 'a'"), ("return 1;", "a kernel returns nothing"),
   ("threadgroup_barrier(mem_flags::mem_device);", "threadgroup_barrier mem_device is not in the subset"),
   ("for (int i = 0; i < 3; i++) { i = 1; }", "the counter 'i'"), ("x = 1;", "'x' cannot be assigned to"),
+  ("int a = 1; { int a = 2; } out[0] = a;", "redefinition of 'a'; names that hide others"),
+  ("int lane = 1;", "redefinition of 'lane'"), ("for (float f = 0; f < 3; f++) { }", "a counter of float"),
+  ("threadgroup int *s = shared_bytes; s[0] = 1;", "a pointer to threadgroup int cannot point to threadgroup uchar"),
+  ("device int4 *p = (device int4 *)(x + 0); out[0] = p[1];", "a pointer to device int4 cannot point to device int"),
   ("numbers[0] = 1l;", "cannot assign to memory that is constant"),
   ("simdgroup_half8x8 a; simdgroup_multiply_accumulate(a, a, a, a);", "no matching function for call to 'simdgroup")])
 def test_refusals(body: str, words: str) -> None:
@@ -59,7 +63,18 @@ def test_refusals(body: str, words: str) -> None:
 def test_arguments() -> None:
   source = kernel_of("out[0] = 1;")
   for old, new, words in (("[[buffer(1)]]", "[[buffer(0)]]", "two arguments are buffer"),
-                          ("uint lane", "uint3 lane", "argument 'lane' is not in the subset"),
+                          ("uint lane", "int lane", "argument 'lane' is not in the subset"),
+                          ("[[buffer(1)]]", "[[buffer(31)]]", r"buffer\(31\) is no place"),
+                          ("[[buffer(1)]]", "[[buffer(1u)]]", "buffer takes a number, found '1u'"),
                           ("device int *x", "constant int &x", "argument 'x' is not in the subset")):
     with pytest.raises(SourceError, match=words): translate(source.replace(old, new))
   assert [a.attribute for a in translate(source)["k_t"].arguments][:3] == [("buffer", 0), ("buffer", 1), ("buffer", 2)]
+
+def test_functions_are_known_from_their_place_on() -> None:
+  one, two = "inline int one(int a) { return a; }\n", "inline int two(int a) { return one(a); }\n"
+  assert list(translate(kernel_of("out[0] = two(1);", helpers=one + two))) == ["k_t"]
+  for helpers, words in ((two + one, "program_source:4: error: no matching function for call to 'one' with int"),
+                         ("inline int one(int a) { return one(a); }\n", "no matching function for call to 'one'"),
+                         (one + one, "redefinition of 'one'"),
+                         ("inline int one(int a) { }\n", "'one' returns no value")):
+    with pytest.raises(SourceError, match=words): translate(kernel_of("out[0] = 1;", helpers=helpers))

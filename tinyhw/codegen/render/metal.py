@@ -1,4 +1,4 @@
-"""The Metal Shading Language (2.3 and newer), with lanes, exchanges and matrices of SIMD-groups.
+"""The Metal Shading Language (3.0 and newer), with lanes, exchanges and matrices of SIMD-groups.
 
 A work item of the grid is a threadgroup. Buffers are arguments with the address of their first element; all variables
 are one more argument, an array of constants. Shared memory is one argument, whose length the launch gives; each

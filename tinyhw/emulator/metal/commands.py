@@ -15,10 +15,11 @@ from tinyhw.emulator.errors import DataRace, StrictError
 from tinyhw.emulator.metal.lanes import MslRegion, ThreadGroup
 from tinyhw.emulator.metal.numbers import SIZES
 from tinyhw.emulator.metal.objects import ErrorThing, Thing
+from tinyhw.emulator.metal.translate import MOST_BUFFERS
 from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING: from tinyhw.emulator.metal.device import BufferThing, DeviceThing, PipelineThing
 
-MOST_BUFFERS, MOST_BYTES, MOST_LOCAL, UNIT = 31, 4096, 32768, 16
+MOST_BYTES, MOST_LOCAL, UNIT = 4096, 32768, 16
 MOST_UNCOMPLETED = 64
 DOMAIN = "MTLCommandBufferErrorDomain"
 
@@ -223,9 +224,10 @@ class CommandBufferThing(Thing):
   def ended(self) -> None:
     self.queue.uncompleted.discard(self)
 
-  def computeCommandEncoderWithDispatchType_(self, kind: int) -> EncoderThing:
+  def computeCommandEncoderWithDispatchType_(self, kind: int) -> EncoderThing | None:
     if self.state != metal.NOT_ENQUEUED: raise ApiMistake("an encoder of a command buffer that was committed")
     if any(encoder.is_open for encoder in self.encoders): raise ApiMistake("two encoders of a command buffer are open")
+    if "computeCommandEncoder" in self.queue.device.gpu.refused: return None
     self.encoders.append(EncoderThing(self, kind == metal.CONCURRENT))
     return self.encoders[-1]
 
@@ -256,8 +258,7 @@ class CommandBufferThing(Thing):
       encoder.known.clear()      # else each encoder keeps all before it
       encoder.dispatches.clear()
     self.encoders.clear()
-    self.rivals.clear()
-    self.done.clear()
+    self.rivals.clear()          # `done` stays: later command buffers that were committed before compare with it
     for fence in self.queue.device.fences: fence.known = {known for known in fence.known if not known.buffer.is_seen}
 
   def error(self) -> Thing | None:
@@ -295,7 +296,10 @@ class FenceThing(Thing):
   def __init__(self, device: DeviceThing):
     super().__init__(device.world)
     self.known: set[EncoderThing] = set()
+    self.device = device
     device.fences.append(self)
+
+  def ended(self) -> None: self.device.fences.remove(self)
 
 class QueueThing(Thing):
   """A command queue. uncompleted: command buffers that are not done. unseen: committed ones, that the program was not
@@ -313,7 +317,8 @@ class QueueThing(Thing):
 
   def ended(self) -> None: self.world.scheduler.remove(self)
 
-  def commandBuffer(self) -> CommandBufferThing:
+  def commandBuffer(self) -> CommandBufferThing | None:
+    if "commandBuffer" in self.device.gpu.refused: return None
     if len(self.uncompleted) >= MOST_UNCOMPLETED:
       raise ApiMistake(f"commandBuffer blocks without a deadline, since {MOST_UNCOMPLETED} are not done; count them")
     self.made += 1

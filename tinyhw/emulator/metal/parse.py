@@ -1,4 +1,4 @@
-"""MslParser of kernels in Metal's language: tokens become a tree. It knows grammar, and no types.
+"""Parser of kernels in Metal's language: tokens become a tree. It knows grammar, and no types.
 
 The subset is the one that codegen/render/metal.py writes: inline helpers of one return, one or more kernels, scalars,
 vectors, pointers, counted loops, conditions, declarations and assignments. Other statements are refused by line.
@@ -10,7 +10,7 @@ from tinyhw.emulator.metal.words import SourceError, MslToken, tokens
 from tinyhw.named_tuple import NamedTuple
 
 SCALARS = ("bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float")
-VECTORS = {f"{name}{count}": (name, count) for name in SCALARS for count in (2, 3, 4)}
+VECTORS = {f"{name}{count}": (name, count) for name in SCALARS for count in (2, 4)}   # those of 3 have padding
 MATRICES = {"simdgroup_float8x8": "float", "simdgroup_half8x8": "half"}
 SPACES = ("device", "constant", "threadgroup", "thread")
 LEVELS = (("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"), ("+", "-"),
@@ -125,6 +125,8 @@ class MslParser:
     attribute, number = self.name(), 0
     if self.is_next("("):
       self.take()
+      if not self.next.text.isdecimal():
+        raise SourceError(self.next.line, f"{attribute} takes a number, found {self.next.text!r}")
       number = int(self.take().text)
       self.expect(")")
     self.expect("]", "]")

@@ -9,12 +9,14 @@ from typing import Any
 
 from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.metal import numbers
+from tinyhw.emulator.metal.numbers import INTEGERS
 from tinyhw.emulator.metal.parse import MATRICES, Argument, FunctionTree, Stmt, TypeName, parse
 from tinyhw.emulator.metal.types import Accessor, MslPointer, MslValue, ValueType, value_type
 from tinyhw.emulator.metal.values import ValueWriter
 from tinyhw.emulator.metal.words import SourceError
 from tinyhw.named_tuple import NamedTuple
 
+MOST_BUFFERS = 31                # arguments of a kernel
 FILE = "<metal>"                 # of the Python that is made, in tracebacks
 INLINE = {"threadgroup_position_in_grid": "group", "thread_index_in_threadgroup": "lane"}
 MEETING = {"threadgroup_barrier mem_threadgroup": "barrier", "threadgroup_barrier mem_none": "barrier without order"}
@@ -50,7 +52,12 @@ class FunctionWriter(ValueWriter):
 
   def write_declare(self, s: Stmt) -> None:
     assert s.type is not None, "a declaration has a type"
-    if s.type.mark: return self.declare(s.name, self.pointer_as(s.type, s.parts[0]), s.line)
+    if s.type.mark:
+      found = self.pointer(s.parts[0])
+      if (found.space, found.name) != (s.type.space, s.type.name):
+        raise SourceError(s.line, f"a pointer to {s.type.space} {s.type.name} cannot point to "
+                          f"{found.space} {found.name}")
+      return self.declare(s.name, found, s.line)
     value = self.converted(self.value(s.parts[0]), value_type(s.type), s.line)
     self.store_value(f"m_{s.name}", value, s.line)
     is_clean = s.name not in self.changed and (value.clean or not value.rounded)
@@ -103,6 +110,8 @@ class FunctionWriter(ValueWriter):
   def write_for(self, s: Stmt) -> None:
     assert s.type is not None, "a loop's variable has a type"
     kind = value_type(s.type)
+    if kind.name not in INTEGERS or kind.lanes > 1:
+      raise SourceError(s.line, f"a counter of {kind} is not in the subset")
     start, end = (self.converted(self.value(part), kind, s.line).text for part in s.parts)
     if s.name in self.changed: raise SourceError(s.line, f"assignments to the counter {s.name!r} are not in the subset")
     self.scopes.append({})
@@ -144,6 +153,7 @@ def with_arguments(writer: FunctionWriter) -> None:
     kind, attribute = a.type, a.attribute[0]
     if a.attribute in places: raise SourceError(tree.line, f"two arguments are {attribute}({a.attribute[1]})")
     places.add(a.attribute)
+    if a.attribute[1] >= MOST_BUFFERS: raise SourceError(tree.line, f"{attribute}({a.attribute[1]}) is no place")
     if kind.mark == "*" and (attribute, kind.space) in (("buffer", "device"), ("buffer", "constant"),
                                                         ("threadgroup", "threadgroup")):
       writer.declare(a.name, MslPointer(a.name, kind.space, kind.name), tree.line)
@@ -154,11 +164,18 @@ def with_arguments(writer: FunctionWriter) -> None:
 def translate(source: str) -> dict[str, MslKernel]:
   """Return the kernels of a source by name. Raises SourceError."""
   trees = parse(source)
-  helpers = {tree.name: tree for tree in trees if tree.result is not None}
+  known: dict[str, FunctionTree] = {}     # functions before the one that is written: the only ones that it may call
   namespace: dict[str, Any] = {**RUNTIME, "ELEMENT": element_of, "FLOATS": memoryview(bytearray(4)).cast("f")}
   lines: list[tuple[int, str]] = []
-  for tree in helpers.values():
-    writer = FunctionWriter(tree, helpers)
+  writers: list[FunctionWriter] = []
+  for tree in trees:
+    if tree.name in known: raise SourceError(tree.line, f"redefinition of {tree.name!r}")
+    writer = FunctionWriter(tree, {name: other for name, other in known.items() if other.result is not None})
+    known[tree.name] = tree
+    if tree.result is None:
+      writers.append(writer)
+      continue
+    if not tree.body: raise SourceError(tree.line, f"{tree.name!r} returns no value")
     for a in tree.arguments:
       writer.declare(a.name, MslValue(f"m_{a.name}", value_type(a.type), clean=a.type.name != "float"), tree.line)
     writer.depth = 1
@@ -166,7 +183,6 @@ def translate(source: str) -> dict[str, MslKernel]:
     names = ", ".join(f"m_{a.name}" for a in tree.arguments)
     lines += [(tree.line, f"def h_{tree.name}({names}):"), *writer.lines]
     namespace |= writer.functions
-  writers = [FunctionWriter(tree, helpers) for tree in trees if tree.result is None]
   for number, writer in enumerate(writers):
     with_arguments(writer)
     writer.block(writer.tree.body)

@@ -3,6 +3,7 @@
 Implicit conversions between floats and integers are refused, but for integers among the operands of a float.
 """
 from __future__ import annotations
+import math
 from typing import Any
 
 from tinyhw.emulator.metal import numbers
@@ -32,7 +33,8 @@ class ValueWriter:
   # **** names ****
 
   def declare(self, name: str, what: MslValue | MslPointer | ValueType, line: int) -> None:
-    if name in self.scopes[-1]: raise SourceError(line, f"redefinition of {name!r}")
+    if any(name in scope for scope in self.scopes):   # Python has one variable for both
+      raise SourceError(line, f"redefinition of {name!r}; names that hide others are not in the subset of kernels")
     self.scopes[-1][name] = what
 
   def find(self, name: str, line: int) -> MslValue | MslPointer | ValueType:
@@ -157,10 +159,11 @@ class ValueWriter:
     if "." in text or "e" in text:
       if not text.endswith("f"): raise SourceError(e.line, f"{text} is a double, which Metal does not have; write f")
       exact = float(text[:-1])
-      if numbers.rounded(exact) != exact and abs(exact) >= numbers.TINY:
+      if math.isinf(exact) or numbers.rounded(exact) != exact and abs(exact) >= numbers.TINY:
         raise SourceError(e.line, f"{text} is no float32, and would be rounded")
       return MslValue(repr(exact), FLOAT, clean=exact == 0 or abs(exact) >= numbers.TINY)
     digits, suffix = text.rstrip("ul"), text[len(text.rstrip("ul")):]
+    if digits != str(int(digits)): raise SourceError(e.line, f"{text} is octal, which is not in the subset of kernels")
     name = {"": "int" if int(digits) < 1 << 31 else "long", "u": "uint", "l": "long", "ul": "ulong"}[suffix]
     if int(digits) > range_of(name)[1]: raise SourceError(e.line, f"{text} is too large for {name}")
     return MslValue(digits, ValueType(name))

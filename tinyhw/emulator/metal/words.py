@@ -37,7 +37,7 @@ def kept_lines(source: str) -> list[tuple[int, str]]:
   is_uncontracted = False
   for number, line in enumerate(source.splitlines(), 1):
     words = line.split()
-    if words[:1] == ["#ifndef"]: skipped.append(words[1] in defined or any(skipped))
+    if words[:1] == ["#ifndef"] and len(words) == 2: skipped.append(words[1] in defined or any(skipped))
     elif words[:1] == ["#endif"]:
       if not skipped: raise SourceError(number, "#endif without #ifndef")
       skipped.pop()
