@@ -121,8 +121,10 @@ def _difference(clause: UOp, truth: bool) -> Condition | None:
   return both, low - shift, high - shift
 
 def implied(given: list[Condition]) -> list[Condition]:
-  """The conditions, and those that follow from them without a quotient or a maximum: a < x // c implies c * a + c <= x,
-  x // c < a implies x < c * a, and max(x, y) < a implies x < a."""
+  """The conditions, and those that follow from them without a quotient or a maximum.
+
+  a < x // c implies c * a + c <= x. x // c < a implies x < c * a. max(x, y) < a implies x < a.
+  """
   out, seen = [*given], {frozenset(part.items()) for part, _, _ in given}
   for part, low, high in out:      # which grows
     for terms, most in ((part, high), ({n: -f for n, f in part.items()}, -low)):
