@@ -66,3 +66,29 @@ def test_choice() -> None:
   assert numbers(x) == [1j, 4 + 0j]
   assert arithmetic.is_zero(pair([0j, 1j])).tolist() == [True, False]
   assert numbers(arithmetic.scaled(pair([1 + 2j]), 3)) == [3 + 6j]
+
+def test_quotients_of_zero_and_infinite_divisors() -> None:
+  """As C99 has them: x / infinity is 0, and x / 0 is infinite."""
+  divisors = pair([complex(math.inf, 0), complex(-math.inf, 1), 0j])
+  found = numbers(arithmetic.div(pair([1 + 2j] * 3), divisors))
+  assert found[:2] == [0j, 0j] and math.isinf(found[2].real) and math.isinf(found[2].imag)
+  assert arithmetic.magnitude(pair([complex(math.inf, math.nan)])).tolist() == [math.inf]
+
+def test_exponentials_of_large_real_numbers_stay_real() -> None:
+  assert numbers(arithmetic.exp(pair([1e5 + 0j]))) == [complex(math.inf, 0)]
+
+def test_powers_of_zero() -> None:
+  found = numbers(arithmetic.pow(pair([0j] * 4), pair([0j, 2 + 1j, -1 + 0j, 1j])))
+  assert found[:2] == [1, 0] and math.isinf(found[2].real) and math.isnan(found[3].real)
+
+def gradients(function: Callable[[Planes], Tensor], z: complex) -> list[float]:
+  a, b = (Tensor([part], dtype="float64", requires_grad=True) for part in (z.real, z.imag))
+  function(Planes(a, b)).sum().backward()
+  return [x.grad.item() for x in (a, b) if x.grad is not None]
+
+def test_gradients_on_the_axes() -> None:
+  """d angle / db is 1 / a on the real axis, and the real part of the root of -1 depends on the imaginary part."""
+  assert gradients(arithmetic.angle, 2 + 0j) == pytest.approx([0, 0.5])
+  assert gradients(arithmetic.angle, -2 + 0j) == pytest.approx([0, -0.5])
+  assert gradients(arithmetic.angle, 2j) == pytest.approx([-0.5, 0])
+  assert gradients(lambda x: arithmetic.sqrt(x).real, -1 + 0j) == pytest.approx([0, 0.5])

@@ -2,6 +2,7 @@
 from __future__ import annotations
 import cmath
 from collections.abc import Callable
+import math
 
 import pytest
 
@@ -36,3 +37,8 @@ def test_small_and_large_arguments() -> None:
   assert far.real.tolist() == [-1.0, 1.0]
   assert far.imag.tolist() == [0.0, 0.0]
   assert functions.moved(tiny, 2).real.tolist() == [2.0]
+
+def test_no_cancellation_beyond_a_branch_point() -> None:
+  found = functions.asin(Planes(Tensor([1e8, -1e8]), Tensor([0.0, 0.0])))
+  assert found.real.tolist() == pytest.approx([math.pi / 2, -math.pi / 2], rel=1e-6)
+  assert [abs(x) for x in found.imag.tolist()] == pytest.approx([19.113828] * 2, rel=1e-6)

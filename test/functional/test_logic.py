@@ -11,6 +11,7 @@ CASES = """
 torch.eq(x, y)
 torch.ge(ints, 2.5)
 torch.isclose(x, x + 1e-7)
+torch.isclose(x + 1j, x + 1j + 1e-7)
 torch.logical_and(i, mask)
 torch.logical_xor(i, mask)
 torch.bitwise_and(ints, 6)

@@ -33,9 +33,17 @@ def scaled(x: Planes, factor: Any) -> Planes:
   return Planes(x.real.mul(factor), x.imag.mul(factor))
 
 def div(x: Planes, y: Planes) -> Planes:
-  """Return x / y. The divisor is scaled by its larger part, so that its square does not overflow."""
+  """Return x / y. The divisor is scaled by its larger part, so that its square does not overflow.
+
+  The quotient of a divisor with an infinite part is 0, and that of 0 is infinite.
+  """
   scale = y.real.abs().maximum(y.imag.abs()).detach()
-  c, d = y.real.div(scale), y.imag.div(scale)
+  none, wide = scale.eq(0), scale.isinf()
+  safe, one = none.bitwise_or(wide).where(1, scale), scale.const_like(1)
+  def scaled_part(part: Tensor, at_zero: int) -> Tensor:
+    infinite = part.isinf().where(one.copysign(part), 0)
+    return wide.where(infinite, none.where(one.copysign(part).mul(at_zero), part.div(safe)))
+  c, d = scaled_part(y.real, 1), scaled_part(y.imag, 0)
   bottom = c.mul(c).add(d.mul(d)).mul(scale)
   return Planes(x.real.mul(c).add(x.imag.mul(d)).div(bottom), x.imag.mul(c).sub(x.real.mul(d)).div(bottom))
 
@@ -61,7 +69,8 @@ def choose(condition: Tensor, x: Planes, y: Planes) -> Planes:
 
 def magnitude(x: Planes) -> Tensor:
   """Return |x| without overflow."""
-  most = x.real.abs().maximum(x.imag.abs()).detach()
+  infinite = x.real.isinf().bitwise_or(x.imag.isinf())
+  most = infinite.where(math.inf, x.real.abs().maximum(x.imag.abs())).detach()
   flat = most.eq(0).bitwise_or(most.isinf())
   scale = flat.where(1, most)
   square = x.real.div(scale).square().add(x.imag.div(scale).square())
@@ -82,7 +91,11 @@ def sgn(x: Planes) -> Planes:
 def exp(x: Planes) -> Planes:
   """Return e ** x."""
   size = x.real.exp()
-  return Planes(size.mul(x.imag.cos()), size.mul(x.imag.sin()))
+  return Planes(size.mul(x.imag.cos()), times_zero(size, x.imag.sin()))
+
+def times_zero(size: Tensor, x: Tensor) -> Tensor:
+  """Return size * x, and 0 for infinity * 0."""
+  return x.eq(0).bitwise_and(size.isinf()).where(0, size).mul(x)
 
 def log(x: Planes) -> Planes:
   """Return the natural logarithm. Near |x| = 1 the real part is that of 1 + (|x|**2 - 1), without cancellation."""
@@ -101,7 +114,7 @@ def sqrt(x: Planes) -> Planes:
   m = magnitude(safe).mul(0.5).add(safe.real.abs().mul(0.5)).sqrt()
   u = safe.imag.mul(0.5).div(m)
   right = safe.real.ge(0)
-  first = right.where(m, u.abs())
+  first = right.where(m, u.mul(m.const_like(1).copysign(safe.imag)))
   second = right.where(u, m.copysign(safe.imag))
   return Planes(none.where(0, first), none.where(x.imag, second))
 
@@ -127,8 +140,11 @@ def is_small_whole(exponent: Any) -> bool:
     not isinstance(exponent, float) or math.isfinite(exponent)) else False
 
 def pow(x: Planes, y: Planes) -> Planes:
-  """Return x ** y: exp(y log x), 1 where y is 0, and 0 where x alone is 0."""
+  """Return x ** y: exp(y log x), and 1 where y is 0. Powers of 0 are 0 for a positive real part of y, infinite for a
+  negative one, else NaN."""
   none, one = is_zero(x), is_zero(y)
   found = exp(mul(y, log(Planes(none.where(1, x.real), none.where(0, x.imag)))))
   zero, unit = found.real.const_like(0), found.real.const_like(1)
-  return choose(one, Planes(unit, zero), choose(none, Planes(zero, zero), found))
+  positive = y.real.gt(0)
+  of_zero = Planes(positive.where(0, y.real.lt(0).where(math.inf, zero.add(math.nan))), positive.where(0, math.nan))
+  return choose(one, Planes(unit, zero), choose(none, of_zero, found))

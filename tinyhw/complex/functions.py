@@ -8,7 +8,8 @@ from collections.abc import Callable
 import math
 
 from tinyhw.complex.arithmetic import (
-  Planes, add, choose, exp, log, magnitude, mul, neg, over_i, reciprocal, scaled, sqrt, sub, times_i)
+  Planes, add, choose, exp, log, magnitude, mul, neg, over_i, reciprocal, scaled, sqrt, sub, times_i,
+  times_zero)
 from tinyhw.dtype import dtypes
 from tinyhw.functional.arithmetic import expm1 as real_expm1
 from tinyhw.functional.arithmetic import log1p as real_log1p
@@ -49,7 +50,7 @@ def log1p(x: Planes) -> Planes:
 def expm1(x: Planes) -> Planes:
   """Return exp(x) - 1 without cancellation near 0."""
   half = x.imag.mul(0.5).sin()
-  return Planes(real_expm1(x.real).mul(x.imag.cos()).sub(half.square().mul(2)), x.real.exp().mul(x.imag.sin()))
+  return Planes(real_expm1(x.real).mul(x.imag.cos()).sub(half.square().mul(2)), times_zero(x.real.exp(), x.imag.sin()))
 
 def sin(x: Planes) -> Planes:
   """Return the sine."""
@@ -61,11 +62,11 @@ def cos(x: Planes) -> Planes:
 
 def sinh(x: Planes) -> Planes:
   """Return the hyperbolic sine."""
-  return Planes(x.real.sinh().mul(x.imag.cos()), x.real.cosh().mul(x.imag.sin()))
+  return Planes(x.real.sinh().mul(x.imag.cos()), times_zero(x.real.cosh(), x.imag.sin()))
 
 def cosh(x: Planes) -> Planes:
   """Return the hyperbolic cosine."""
-  return Planes(x.real.cosh().mul(x.imag.cos()), x.real.sinh().mul(x.imag.sin()))
+  return Planes(x.real.cosh().mul(x.imag.cos()), times_zero(x.real.sinh(), x.imag.sin()))
 
 _SATURATES = 20    # beyond this real part, tanh is 1 in float64
 
@@ -91,8 +92,9 @@ def sigmoid(x: Planes) -> Planes:
 
 @precisely
 def asinh(x: Planes) -> Planes:
-  """Return the inverse hyperbolic sine: an odd function, by log(x + sqrt(x**2 + 1)) on the right."""
-  left = x.real.lt(0)
+  """Return the inverse hyperbolic sine: an odd function, by log(x + sqrt(x**2 + 1)) on the right. A real part of -0.0
+  is on the left, so that the sum does not cancel."""
+  left = x.real.const_like(1).copysign(x.real.detach()).lt(0)
   y = choose(left, neg(x), x)
   a, b = y.real, y.imag
   square = Planes(a.sub(b).mul(a.add(b)).add(1), a.mul(b).mul(2))

@@ -27,8 +27,8 @@ ALIKE = """reshape view expand permute transpose flip flatten unflatten squeeze 
   copied gather masked_select sum mean cumsum to shard pad_to __getitem__""".split()
 # Functions of one operand.
 FUNCTIONS: dict[str, Callable[[Planes], Planes]] = {
-  **{name: getattr(functions, name) for name in """exp2 log2 log10 sin cos tan sinh cosh tanh asin acos atan asinh acosh
-  atanh sigmoid rsqrt""".split()},
+  **{name: getattr(functions, name) for name in """exp2 log2 log10 log1p expm1 sin cos tan sinh cosh tanh asin acos atan
+  asinh acosh atanh sigmoid rsqrt""".split()},
   **{name: getattr(arithmetic, name) for name in "neg exp log sqrt reciprocal".split()},
   "sign": arithmetic.sgn, "square": lambda x: arithmetic.mul(x, x)}
 # Methods of Tensor that are right here as they are: they call others of this class.

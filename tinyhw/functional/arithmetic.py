@@ -204,6 +204,7 @@ def rad2deg(input: Tensor) -> Tensor:
 def expm1(input: Tensor) -> Tensor:
   """Return exp(input) - 1 without cancellation near 0."""
   x = floats(input)[0]
+  if x.holds_complex: return x.expm1()  # type: ignore[attr-defined, no-any-return]  # Complex
   want_float("expm1", x)
   return x._precisely(lambda y: y.gt(0).where(_expm1_above(y), y._expm1_below(1.0)))
 
@@ -214,7 +215,9 @@ def _expm1_above(x: Tensor) -> Tensor:
 
 def log1p(input: Tensor) -> Tensor:
   """Return log(1 + input) without cancellation near 0."""
-  return floats(input)[0]._precisely(lambda x: x.eq(math.inf).where(math.inf, x._log1p()))
+  x = floats(input)[0]
+  if x.holds_complex: return x.log1p()  # type: ignore[attr-defined, no-any-return]  # Complex
+  return x._precisely(lambda x: x.eq(math.inf).where(math.inf, x._log1p()))
 
 def atan2(input: Any, other: Any) -> Tensor:
   """Return the angle of the point (other, input), from -pi to pi."""
@@ -222,15 +225,17 @@ def atan2(input: Any, other: Any) -> Tensor:
   return y._precisely(lambda y: _angle(y, x.cast(y.dtype)))
 
 def _angle(y: Tensor, x: Tensor) -> Tensor:
-  from_right = y.abs().le(x.abs())
-  top, bottom = from_right.where(y.abs(), x.abs()), from_right.where(x.abs(), y.abs())
-  same, none = top.eq(bottom), bottom.eq(0)
-  ratio = (same & (none | bottom.isinf())).where(none.where(0, 1), top.div(none.where(1, bottom)))
-  first = ratio.atan()
-  first = from_right.where(first, first.sub(math.pi / 2, reverse=True))
-  negative = x.lt(0) | (x.eq(0) & x.reciprocal().lt(0))
-  found = negative.where(first.sub(math.pi, reverse=True), first)
-  return found.copysign(y)
+  """atan(y / x), plus pi or -pi on the left; or a right angle less atan(x / y), where y is larger. Without absolute
+  values, so that the gradient is right on the axes, too."""
+  shallow = y.abs().le(x.abs())
+  top, bottom = shallow.where(y, x), shallow.where(x, y)
+  none, far = x.eq(0) & y.eq(0), x.isinf() & y.isinf()
+  one = y.const_like(1)
+  ratio = far.where(one.copysign(y).mul(one.copysign(x)), top.div((none | far).where(1, bottom)))
+  slope = none.where(y.detach(), ratio).atan()
+  left = one.copysign(x.detach()).lt(0)
+  return shallow.where(left.where(one.mul(math.pi).copysign(y).add(slope), slope),
+                       one.mul(math.pi / 2).copysign(y).sub(slope))
 
 def angle(input: Tensor) -> Tensor:
   """Return the angle of real numbers in the complex plane: 0 or pi."""

@@ -39,7 +39,8 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
   if checked("isclose", input).dtype is not checked("isclose", other).dtype:
     raise DTypeError(f"isclose wants tensors of one type, not {input.dtype} and {other.dtype}")
   if rtol < 0 or atol < 0: raise ArgumentError(f"rtol and atol are not negative: they are {rtol} and {atol}")
-  if dtypes.is_float(input.dtype): return input.isclose(other, rtol, atol, equal_nan)
+  if dtypes.is_float(input.dtype) or input.dtype in dtypes.complexes:
+    return input.isclose(other, rtol, atol, equal_nan)
   return input.double().isclose(other.double(), rtol, atol, equal_nan)
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
