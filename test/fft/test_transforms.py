@@ -69,3 +69,7 @@ def test_gradients() -> None:
     getattr(torch.fft, name)(b).abs().sum().backward()
     assert a.grad is not None
     assert numpy.allclose(a.grad.numpy(), b.grad.numpy(), atol=1e-5)
+
+def test_samples_need_a_distance() -> None:
+  for f in (transforms.fftfreq, transforms.rfftfreq):
+    with pytest.raises(ArgumentError, match="0 apart"): f(4, d=0)

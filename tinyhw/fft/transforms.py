@@ -214,14 +214,19 @@ def _rolled(what: str, input: Any, dim: Any, by: Any) -> Tensor:
   axes = [a for a in axes if x.ndim and sizes(x)[a]]
   return x.roll([by(sizes(x)[a]) for a in axes], axes) if axes else x
 
+def _samples(n: Any, d: float) -> int:
+  """Return the number of samples, of which d is the distance. Raises ArgumentError unless it differs from 0."""
+  if d == 0: raise ArgumentError("samples that are 0 apart have no frequencies; d must differ from 0")
+  return whole("n", n, 1)
+
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
   """Return the frequencies of a transform of n elements that are d apart."""
-  n = whole("n", n, 1)
+  n = _samples(n, d)
   return Tensor([k / (n * d) for k in (*range((n + 1) // 2), *range(-(n // 2), 0))], dtype=dtype, device=device,
                 requires_grad=requires_grad or None)
 
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
   """Return the frequencies 0 to n // 2 of a transform of n elements that are d apart."""
-  n = whole("n", n, 1)
+  n = _samples(n, d)
   return Tensor([k / (n * d) for k in range(n // 2 + 1)], dtype=dtype, device=device,
                 requires_grad=requires_grad or None)

@@ -44,8 +44,13 @@ def multi_head_attention_forward(
     use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
     v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
     average_attn_weights: bool = True, is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
-  """Return (attention of several heads between projections, its weights). query: (T, N, E) or (T, E)."""
+  """Return (attention of several heads between projections, its weights). query: (T, N, E) or (T, E).
+
+  is_causal is a hint that attn_mask is causal. Raises ArgumentError for the hint without a mask.
+  """
   batched = checked("attention", query).ndim == 3
+  if is_causal and attn_mask is None:
+    raise ArgumentError("is_causal is a hint about attn_mask; give the mask, too (generate_square_subsequent_mask)")
   q, k, v = (x if batched else x.unsqueeze(1) for x in (query, key, value))
   if key_padding_mask is not None and not batched: key_padding_mask = key_padding_mask.unsqueeze(0)
   length, n, width = sizes(q)
@@ -85,6 +90,8 @@ def _masked(scores: Tensor, attn_mask: Tensor | None, padding: Tensor | None, n:
   if attn_mask is not None: scores = added(attn_mask, scores)
   if padding is None: return scores
   rows, columns = sizes(scores)[1:]
+  if sizes(padding) != (n, columns - extra):
+    raise ShapeError(f"key_padding_mask has shape {padding.shape}; it is {(n, columns - extra)}, (N, S)")
   wide = added(padding.reshape(n, 1, 1, -1), scores.reshape(n, heads, rows, columns))
   return wide.reshape(n * heads, rows, columns)
 

@@ -156,8 +156,8 @@ def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any 
   a, b = _both("kl_div", input, target)
   if log_target: losses = b.exp().mul(b.sub(a))
   else:
-    positive = b.gt(0)
-    losses = positive.where(b.mul(positive.where(b, 1).log()), 0).sub(b.mul(a))
+    none = b.eq(0)
+    losses = none.where(0, b.mul(none.where(1, b).log())).sub(b.mul(a))
   reduction = _reduction(size_average, reduce, reduction)
   if reduction == "batchmean": return losses.sum().div(max(sizes(as_row(input))[0], 1))
   return reduced(losses, reduction)

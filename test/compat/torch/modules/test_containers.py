@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 import tinyhw.compat.torch as torch
-from tinyhw.errors import IndexRangeError
+from tinyhw.errors import ArgumentError, IndexRangeError
 
 def test_sequences() -> None:
   nn = torch.nn
@@ -20,13 +20,19 @@ def test_sequences() -> None:
   listed[0] = nn.Identity()
   assert [type(m).__name__ for m in listed] == ["Identity", "Linear"]
   with pytest.raises(IndexRangeError, match="no module 5"): listed[5]
+  with pytest.raises(ArgumentError, match="Module or None"): listed[0] = 5
+  assert isinstance(listed.pop(-1), nn.Linear) and len(listed) == 1
+  assert len(listed + [nn.ReLU()]) == 2 and len(nn.Sequential(nn.ReLU()) + [nn.Tanh()]) == 2 and len(listed) == 1
+  listed += [nn.Tanh()]
+  assert len(listed) == 2
 
 def test_dicts_and_parameters() -> None:
   nn = torch.nn
   net = nn.ModuleDict({"a": nn.Linear(1, 1)})
   net["b"] = nn.ReLU()
+  assert list(nn.ModuleDict([("x", nn.ReLU())])) == ["x"]
   assert list(net) == list(net.keys()) == ["a", "b"] and "a" in net and len(net) == 2
-  del net["b"]
+  assert isinstance(net.pop("b"), nn.ReLU)
   assert [name for name, _ in net.items()] == ["a"] and len(list(net.values())) == 1
   values = nn.ParameterList([torch.ones(2)]).append(torch.zeros(1))
   assert len(values) == 2 and values[1].requires_grad and list(values.state_dict()) == ["0", "1"]

@@ -1,13 +1,14 @@
 """compat/torch/modules/module.py: registration, states, hooks, modes, copies, text."""
 from __future__ import annotations
 import copy
+import pickle
 from typing import Any
 
 import pytest
 
 import tinyhw.compat.torch as torch
 from tinyhw.compat.torch.modules.module import IncompatibleKeys, Module, Parameter
-from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 
 class Scaled(Module):
   """A parameter, a buffer, a buffer that is not saved, and a module."""
@@ -35,6 +36,34 @@ def test_registration() -> None:
   with pytest.raises(ArgumentError, match="already"): net.register_buffer("forward", None)
   with pytest.raises(ArgumentError, match="takes no"): net.inner = 3
   with pytest.raises(ArgumentError, match="has no forward"): Module()(1)
+
+def test_names_are_registered_once() -> None:
+  net = Scaled()
+  with pytest.raises(ArgumentError, match="already"): net.register_buffer("scale", torch.zeros(2))
+  with pytest.raises(ArgumentError, match="already"): net.register_parameter("shift", Parameter(torch.zeros(2)))
+  with pytest.raises(ArgumentError, match="already"): net.add_module("scale", torch.nn.ReLU())
+  with pytest.raises(ArgumentError, match="tensor or None"): net.register_buffer("count", 5)  # type: ignore[arg-type]
+  class Early(Module):
+    def __init__(self) -> None: self.register_buffer("x", None)
+  with pytest.raises(ArgumentError, match="super"): Early()
+  net.register_buffer("shift", torch.zeros(2))
+  assert net.get_buffer("shift").tolist() == [0.0, 0.0]
+  with pytest.raises(AttributeError, match="no buffer"): net.get_buffer("scale")
+  with pytest.raises(AttributeError, match="no parameter"): net.get_parameter("shift")
+
+def test_parameters() -> None:
+  found = pickle.loads(pickle.dumps(torch.nn.Linear(2, 3)))
+  assert isinstance(found.weight, Parameter) and found.weight.requires_grad and found.weight.shape == (3, 2)
+  with pytest.raises(DTypeError, match="no gradient"): Parameter(torch.tensor([1, 2]))
+  assert Parameter(torch.tensor([1, 2]), requires_grad=False).tolist() == [1, 2]
+
+def test_moves_refuse_what_they_do_not_know() -> None:
+  net = torch.nn.Linear(2, 2)
+  assert net.to(torch.zeros(1, dtype=torch.float64)).weight.dtype is torch.float64
+  with pytest.raises(DTypeError, match="float types"): net.to(torch.int32)
+  with pytest.raises(ArgumentError, match="dtyp"): net.to(dtyp=torch.float32)
+  with pytest.raises(ArgumentError, match="a device, a dtype or a tensor"): net.to(object())
+  with pytest.raises(ArgumentError, match="assign"): net.load_state_dict(net.state_dict(), assign=True)
 
 def test_states() -> None:
   a, b = Scaled(), Scaled()

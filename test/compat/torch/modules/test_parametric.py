@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tinyhw.compat.torch as ours
-from tinyhw.errors import ArgumentError
+from tinyhw.errors import ArgumentError, ShapeError
 
 CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...]]] = [
   ("Linear", (3, 2), {}, (4, 3)), ("Conv1d", (2, 4, 3), {"padding": "same"}, (1, 2, 5)),
@@ -51,3 +51,13 @@ def test_refusals() -> None:
   with pytest.raises(ArgumentError, match="wants 4 axes"): nn.BatchNorm2d(2)(ours.ones(2, 2))
   with pytest.raises(ArgumentError, match="outside of"): nn.Embedding(2, 2, padding_idx=5)
   with pytest.raises(ArgumentError, match="output_size"): nn.ConvTranspose1d(1, 1, 3, 2)(ours.ones(1, 1, 3), [99])
+
+def test_constructors_refuse() -> None:
+  nn = ours.nn
+  with pytest.raises(TypeError, match="output_padding"): nn.Conv2d(2, 4, 3, output_padding=1)
+  with pytest.raises(ArgumentError, match="output_size has 1"):
+    nn.ConvTranspose2d(2, 4, 3, stride=2)(ours.ones(1, 2, 6, 6), output_size=(14,))
+  with pytest.raises(ArgumentError, match="into 0 groups"): nn.GroupNorm(0, 4)
+  with pytest.raises(ArgumentError, match="negative"): nn.Linear(-3, 2)
+  with pytest.raises(ShapeError, match="5 x 3"): nn.Embedding(5, 3, _weight=ours.zeros(2, 2))
+  with pytest.raises(ShapeError, match="rows, columns"): nn.Embedding.from_pretrained(ours.zeros(4))

@@ -40,3 +40,22 @@ def test_refusals() -> None:
   with pytest.raises(ShapeError, match="wants"): ours.nn.GRUCell(2, 3)(ours.ones(1, 5))
   with pytest.raises(ArgumentError, match="nonlinearity"): ours.nn.RNN(2, 3, nonlinearity="sin")
   with pytest.raises(ArgumentError, match="heads"): ours.nn.MultiheadAttention(5, 2)
+
+@pytest.mark.parametrize("shape", ((1, 1, 3), (2, 2, 3), (1, 3), (2, 3)))
+def test_states_of_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
+  """They would broadcast, or be ignored."""
+  x, h = ours.ones(4, 2, 2), ours.zeros(*shape)
+  for name in ("RNN", "GRU"):
+    with pytest.raises(ShapeError, match="a state of shape"): getattr(ours.nn, name)(2, 3)(x, h)
+  with pytest.raises(ShapeError, match="a state of shape"): ours.nn.LSTM(2, 3)(x, (ours.zeros(1, 2, 3), h))
+
+def test_more_refusals() -> None:
+  nn, x = ours.nn, ours.ones(4, 2, 2)
+  with pytest.raises(ShapeError, match="a state of shape"): nn.GRUCell(2, 3)(x[0], ours.zeros(1, 3))
+  with pytest.raises(ArgumentError, match="hidden states, cell states"): nn.LSTM(2, 3)(x, ours.zeros(1, 2, 3))
+  with pytest.raises(ArgumentError, match="nonlinearity"): nn.RNNCell(2, 3, nonlinearity="sin")
+  with pytest.raises(ShapeError, match="one step"): nn.GRU(2, 3)(x[:0])
+  y = ours.ones(3, 2, 4)
+  with pytest.raises(ArgumentError, match="is_causal"): nn.MultiheadAttention(4, 2)(y, y, y, is_causal=True)
+  with pytest.raises(ShapeError, match="key_padding_mask"):
+    nn.MultiheadAttention(4, 2)(y, y, y, key_padding_mask=ours.zeros(3, 2).bool())

@@ -20,3 +20,14 @@ def test_agrees_with_pytorch(norm_first: bool) -> None:
 
 def test_refusals() -> None:
   with pytest.raises(ArgumentError, match="activation"): ours.nn.TransformerEncoderLayer(4, 2, activation="sin")
+
+def test_masks() -> None:
+  """The decoder takes its masks by position, too, and a causal one hides what comes later."""
+  mask = ours.nn.Transformer.generate_square_subsequent_mask(3)
+  assert mask.tolist() == [[0.0, float("-inf"), float("-inf")], [0.0, 0.0, float("-inf")], [0.0, 0.0, 0.0]]
+  net = ours.nn.TransformerDecoder(ours.nn.TransformerDecoderLayer(4, 2, 6), 2).eval()
+  x = ours.arange(12).reshape(3, 1, 4).float().sin()
+  first = net(x, x, mask)
+  assert first.tolist() == net(x, x, tgt_mask=mask).tolist()
+  x2 = ours.cat([x[:2], x[2:] * 2])
+  np.testing.assert_allclose(net(x2, x, mask)[:2].detach().numpy(), first[:2].detach().numpy(), 1e-5, 1e-6)

@@ -25,7 +25,7 @@ class ModuleList(Module):
     if isinstance(index, slice): return type(self)(list(self)[index])
     return self._modules[self._place(index)]
 
-  def __setitem__(self, index: int, module: Module) -> None: self._modules[self._place(index)] = module
+  def __setitem__(self, index: int, module: Module) -> None: self.add_module(self._place(index), module)
 
   def __delitem__(self, index: int) -> None:
     del self._modules[self._place(index)]
@@ -44,6 +44,15 @@ class ModuleList(Module):
     """Add modules at the end."""
     for module in modules: self.append(module)
     return self
+
+  def pop(self, index: int) -> Any:
+    """Remove a module, and return it."""
+    found = self[index]
+    del self[index]
+    return found
+
+  def __iadd__(self, modules: Iterable[Module]) -> Any: return self.extend(modules)
+  def __add__(self, modules: Iterable[Module]) -> Any: return type(self)([*self, *modules])
 
   def insert(self, index: int, module: Module) -> Any:
     """Add a module before a position."""
@@ -68,6 +77,8 @@ class Sequential(ModuleList):
     if isinstance(index, slice): return type(self)(dict(list(self._modules.items())[index]))
     return super().__getitem__(index)
 
+  def __add__(self, modules: Iterable[Module]) -> Any: return type(self)(*self, *modules)
+
   def forward(self, input: Any) -> Any:
     """Return the result of the last module."""
     for module in self: input = module(input)
@@ -86,6 +97,10 @@ class ModuleDict(Module):
   def __setitem__(self, key: str, module: Module) -> None: self.add_module(key, module)
   def __delitem__(self, key: str) -> None: del self._modules[key]
 
+  def pop(self, key: str) -> Any:
+    """Remove a module, and return it."""
+    return self._modules.pop(key)
+
   def keys(self) -> Any:
     """Return the names."""
     return self._modules.keys()
@@ -100,7 +115,7 @@ class ModuleDict(Module):
 
   def update(self, modules: Mapping[str, Module]) -> None:
     """Add modules of another dict."""
-    for name, module in modules.items(): self[name] = module
+    for name, module in dict(modules).items(): self[name] = module
 
 class ParameterList(Module):
   """A list of parameters, named by their positions."""

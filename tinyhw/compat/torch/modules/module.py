@@ -12,7 +12,7 @@ from typing import Any
 from tinyhw.compat.torch.dress import dress, kind_of, plain
 from tinyhw.compat.torch.tensors import TorchTensor
 from tinyhw.dtype import DType, dtypes
-from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import flag
 from tinyhw.named_tuple import NamedTuple
@@ -25,9 +25,14 @@ class Parameter(TorchTensor):
   def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
     value = Tensor.zeros(0) if data is None else plain(data)
     if not isinstance(value, Handle): raise ArgumentError(f"a Parameter is made of a tensor, not {data!r}")
-    return cls._leaf(value._self().detach().clone().realize().uop, flag("requires_grad", requires_grad))
+    if flag("requires_grad", requires_grad) and not dtypes.is_float(value.dtype) and not value.holds_complex:
+      raise DTypeError(f"a Parameter of {value.dtype} has no gradient; give requires_grad=False")
+    return cls._leaf(value._self().detach().clone().realize().uop, requires_grad)
 
   def __init__(self, data: Any = None, requires_grad: bool = True): pass
+
+  def __reduce_ex__(self, protocol: Any) -> Any:
+    return Parameter, (plain(self.detach()), bool(self.requires_grad))
 
   def __deepcopy__(self, memo: dict[int, Any]) -> Any:
     found = memo[id(self)] = Parameter(self, bool(self.requires_grad))
@@ -111,31 +116,35 @@ class Module:
 
   def register_parameter(self, name: str, param: Parameter | None) -> None:
     """Register a parameter, or the place of one (None)."""
-    self._name(name)
+    self._name(name, "_parameters")
     if param is not None and not isinstance(param, Parameter):
       raise ArgumentError(f"{name} is a Parameter or None, not {type(param)}")
     self._parameters[name] = param
 
   def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
     """Register state without a gradient. persistent: state dicts have it."""
-    self._name(name)
+    self._name(name, "_buffers")
+    if tensor is not None and not isinstance(tensor, Handle):
+      raise ArgumentError(f"{name} is a tensor or None, not {type(tensor)}")
     self._buffers[name] = tensor
     (self._non_persistent.discard if persistent else self._non_persistent.add)(name)
 
   def add_module(self, name: str, module: Module | None) -> None:
     """Register a module."""
-    self._name(name)
+    self._name(name, "_modules")
     if module is not None and not isinstance(module, Module):
       raise ArgumentError(f"{name} is a Module or None, not {type(module)}")
     self._modules[name] = module
 
   register_module = add_module
 
-  def _name(self, name: str) -> None:
+  def _name(self, name: str, kind: str) -> None:
+    """Check a name that is registered in a dict. It may be there already, and nowhere else."""
+    if kind not in self.__dict__:
+      raise ArgumentError(f"{type(self).__name__}: call super().__init__() before registering {name}")
     if not isinstance(name, str) or not name or "." in name:
       raise ArgumentError(f"a name is text without dots, not {name!r}")
-    if name in self.__dict__ or name not in self._parameters and name not in self._buffers and (
-        name not in self._modules and hasattr(self, name)):
+    if name not in self.__dict__[kind] and hasattr(self, name):
       raise ArgumentError(f"{type(self).__name__} has an attribute {name!r} already")
 
   # ***** walks *****
@@ -203,7 +212,16 @@ class Module:
   def get_parameter(self, target: str) -> Parameter:
     """Return a parameter by its dotted name."""
     path, _, name = target.rpartition(".")
-    return self.get_submodule(path)._parameters[name]  # type: ignore[no-any-return]
+    found = self.get_submodule(path)
+    if name not in found._parameters: raise AttributeError(f"{type(found).__name__} has no parameter {name!r}")
+    return found._parameters[name]  # type: ignore[no-any-return]
+
+  def get_buffer(self, target: str) -> Tensor:
+    """Return a buffer by its dotted name."""
+    path, _, name = target.rpartition(".")
+    found = self.get_submodule(path)
+    if name not in found._buffers: raise AttributeError(f"{type(found).__name__} has no buffer {name!r}")
+    return found._buffers[name]  # type: ignore[no-any-return]
 
   # ***** state *****
 
@@ -222,8 +240,10 @@ class Module:
                       assign: bool = False) -> IncompatibleKeys:
     """Write values into parameters and buffers of the same names.
 
-    strict: raise ArgumentError unless the names are the same. Raises ShapeError for another shape.
+    strict: raise ArgumentError unless the names are the same. Raises ShapeError for another shape. assign=True, which
+    would take over the state's types, is refused.
     """
+    if assign: raise ArgumentError("load_state_dict writes into the module's own tensors; assign=True is not written")
     mine = self.state_dict(keep_vars=True)
     keys = IncompatibleKeys([k for k in mine if k not in state_dict], [k for k in state_dict if k not in mine])
     if strict and (keys.missing_keys or keys.unexpected_keys):
@@ -246,10 +266,19 @@ class Module:
     return self
 
   def to(self, *args: Any, **keywords: Any) -> Module:
-    """Move parameters and buffers to a device, or cast those of floats to a type."""
-    from_torch = kind_of(keywords.get("dtype", next((x for x in args if isinstance(x, DType)), None)))
-    place = keywords.get("device", next((x for x in args if isinstance(x, str)), None))
-    if from_torch is not None: self._cast(from_torch)
+    """Move parameters and buffers to a device, cast those of floats to a type, or both; or to those of a tensor."""
+    unknown = keywords.keys() - {"device", "dtype", "non_blocking", "memory_format"}
+    if unknown: raise ArgumentError(f"Module.to takes device, dtype and non_blocking, not {sorted(unknown)}")
+    kind, place = kind_of(keywords.get("dtype")), keywords.get("device")
+    for x in args:
+      if isinstance(x, Handle): kind, place = x.dtype, x.device
+      elif isinstance(x, DType): kind = x
+      elif isinstance(x, str): place = x
+      elif x is not None and not isinstance(x, bool):
+        raise ArgumentError(f"Module.to takes a device, a dtype or a tensor, not {x!r}")
+    if kind is not None:
+      if not dtypes.is_float(kind): raise DTypeError(f"a module is cast to float types only, not to {kind}")
+      self._cast(kind)
     if place is not None: self._apply(lambda x: plain(dress(x).to(place)))
     return self
 

@@ -8,7 +8,7 @@ from tinyhw.compat.torch.dress import dress, kind_of
 from tinyhw.compat.torch.modules.module import Module, Parameter
 from tinyhw.compat.torch.table import find
 from tinyhw.dtype import dtypes
-from tinyhw.errors import ArgumentError
+from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.functional.operands import spread
 from tinyhw.tensor import Tensor
 
@@ -34,6 +34,7 @@ class Linear(Module):
   """input @ weight.T + bias. weight: (out_features, in_features)."""
   def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
     super().__init__()
+    if in_features < 0 or out_features < 0: raise ArgumentError(f"{in_features} and {out_features} features: negative")
     self.in_features, self.out_features = in_features, out_features
     bound = _bound(in_features)
     self.weight = drawn((out_features, in_features), bound, dtype, device)
@@ -66,7 +67,7 @@ class _Conv(Module):
 
   def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
                dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
-               dtype: Any = None, output_padding: Any = 0):
+               dtype: Any = None):
     super().__init__()
     if groups < 1 or in_channels % groups or out_channels % groups:
       raise ArgumentError(f"{in_channels} and {out_channels} channels do not divide into {groups} groups")
@@ -74,9 +75,9 @@ class _Conv(Module):
       raise ArgumentError(f"padding_mode is 'zeros', 'reflect', 'replicate' or 'circular', not {padding_mode!r}")
     self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
     self.padding_mode = padding_mode
-    given = {"kernel_size": kernel_size, "stride": stride, "dilation": dilation, "output_padding": output_padding}
-    self.kernel_size, self.stride, self.dilation, self.output_padding = (
-      spread(name, value, self.axes) for name, value in given.items())
+    self.output_padding = (0,) * self.axes
+    given = {"kernel_size": kernel_size, "stride": stride, "dilation": dilation}
+    self.kernel_size, self.stride, self.dilation = (spread(name, value, self.axes) for name, value in given.items())
     self.padding = padding if isinstance(padding, str) else spread("padding", padding, self.axes)
     first, second = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
     bound = _bound(second * math.prod(self.kernel_size))
@@ -127,10 +128,13 @@ class ConvTranspose1d(_Conv):
                padding_mode: str = "zeros", device: Any = None, dtype: Any = None):
     if padding_mode != "zeros": raise ArgumentError("a transposed convolution is padded with zeros only")
     super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
-                     device, dtype, output_padding)
+                     device, dtype)
+    self.output_padding = spread("output_padding", output_padding, self.axes)
 
   def forward(self, input: Any, output_size: Any = None) -> Any:
     """Convolve. output_size: chooses among the sizes that the stride allows."""
+    if output_size is not None and len(output_size) not in (self.axes, input.ndim):
+      raise ArgumentError(f"output_size has {len(output_size)} sizes; it has {self.axes}, or one for each axis")
     extra = self.output_padding if output_size is None else self._extra(input, list(output_size)[-self.axes:])
     return functional(f"conv_transpose{self.axes}d")(input, self.weight, self.bias, self.stride, self.padding, extra,
                                                      self.groups, self.dilation)
@@ -236,7 +240,8 @@ class GroupNorm(Module):
   def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-05, affine: bool = True, device: Any = None,
                dtype: Any = None, *, bias: bool = True):
     super().__init__()
-    if num_channels % num_groups: raise ArgumentError(f"{num_channels} channels do not divide into {num_groups} groups")
+    if num_groups < 1 or num_channels % num_groups:
+      raise ArgumentError(f"{num_channels} channels do not divide into {num_groups} groups")
     self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
     for name, value, wanted in (("weight", 1.0, True), ("bias", 0.0, bias)):
       self.register_parameter(name, filled((num_channels,), value, dtype, device) if affine and wanted else None)
@@ -313,8 +318,7 @@ class Embedding(Module):
     self.padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else num_embeddings + padding_idx
     self.max_norm, self.norm_type = max_norm, norm_type
     self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
-    self.weight = Parameter(_weight) if _weight is not None else _table(num_embeddings, embedding_dim, dtype, device,
-                                                                        self.padding_idx)
+    self.weight = _rows(_weight, num_embeddings, embedding_dim, dtype, device, self.padding_idx)
 
   def forward(self, input: Any) -> Any:
     """Return the rows."""
@@ -324,6 +328,7 @@ class Embedding(Module):
   @classmethod
   def from_pretrained(cls, embeddings: Any, freeze: bool = True, **options: Any) -> Embedding:
     """Return a layer with given rows, which are trained only with freeze=False."""
+    if embeddings.ndim != 2: raise ShapeError(f"from_pretrained wants (rows, columns), not {embeddings.shape}")
     rows, columns = (int(d) for d in embeddings.shape)
     found = cls(rows, columns, _weight=embeddings, **options)
     found.weight.requires_grad_(not freeze)
@@ -334,7 +339,11 @@ class Embedding(Module):
     return f"{self.num_embeddings}, {self.embedding_dim}" + (
       f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
 
-def _table(rows: int, columns: int, dtype: Any, device: Any, padding: int | None) -> Parameter:
+def _rows(given: Any, rows: int, columns: int, dtype: Any, device: Any, padding: int | None) -> Parameter:
+  """Return given rows as a parameter, or random ones, with zeros in the row of padding."""
+  if given is not None:
+    if tuple(given.shape) != (rows, columns): raise ShapeError(f"a weight of {given.shape} for {rows} x {columns}")
+    return Parameter(given)
   found = Tensor.randn(rows, columns, dtype=kind_of(dtype) or dtypes.default_float).realize()
   if padding is not None: found[padding] = 0
   return Parameter(found if device is None else found.to(place(device)))
@@ -350,8 +359,7 @@ class EmbeddingBag(Module):
     self.max_norm, self.norm_type = max_norm, norm_type
     self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
     self.include_last_offset, self.padding_idx = include_last_offset, padding_idx
-    self.weight = Parameter(_weight) if _weight is not None else _table(num_embeddings, embedding_dim, dtype, device,
-                                                                        padding_idx)
+    self.weight = _rows(_weight, num_embeddings, embedding_dim, dtype, device, padding_idx)
 
   def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
     """Return a row for each bag."""

@@ -9,6 +9,9 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.tensor import Tensor
 
+def _check_nonlinearity(name: str) -> None:
+  if name not in ("tanh", "relu"): raise ArgumentError(f"nonlinearity is 'tanh' or 'relu', not {name!r}")
+
 def _rnn(nonlinearity: str) -> Any:
   def step(gates: Any, hidden: Any, state: Any) -> tuple[Any, Any]:
     x = gates + hidden
@@ -33,6 +36,7 @@ class _Cell(Module):
   def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
                device: Any = None, dtype: Any = None):
     super().__init__()
+    _check_nonlinearity(nonlinearity)
     self.input_size, self.hidden_size, self.bias, self.nonlinearity = input_size, hidden_size, bias, nonlinearity
     _register(self, "", self.gates * hidden_size, input_size, hidden_size, hidden_size, bias, dtype, device)
 
@@ -41,6 +45,7 @@ class _Cell(Module):
       raise ShapeError(f"{type(self).__name__} wants (N, {self.input_size}) or ({self.input_size}), not {input.shape}")
     alone = input.ndim == 1
     x = input.unsqueeze(0) if alone else input
+    for s in states: _check_state(self, s, (self.hidden_size,) if alone else (int(x.shape[0]), self.hidden_size))
     zeros = _zeros((int(x.shape[0]), self.hidden_size), x)
     return x, [zeros if s is None else s.unsqueeze(0) if alone else s for s in states], alone
 
@@ -54,6 +59,17 @@ class _Cell(Module):
 
 def _zeros(shape: tuple[int, ...], like: Any) -> Any:
   return dress(Tensor.zeros(*shape, dtype=like.dtype, device=like.device))
+
+def _check_state(module: Module, state: Any, shape: tuple[int, ...]) -> None:
+  if state is not None and tuple(state.shape) != shape:
+    raise ShapeError(f"{type(module).__name__}: a state of shape {state.shape}; it is {shape} for this input")
+
+def _pair(module: Module, hx: Any) -> list[Any]:
+  """Return the hidden and cell states, None where there are none."""
+  if hx is None: return [None, None]
+  if not isinstance(hx, (tuple, list)) or len(hx) != 2:
+    raise ArgumentError(f"{type(module).__name__}: hx is (hidden states, cell states), not {type(hx).__name__}")
+  return list(hx)
 
 def _register(module: Module, end: str, rows: int, inputs: int, hidden: int, size: int, bias: bool, dtype: Any,
               device: Any) -> None:
@@ -93,7 +109,7 @@ class LSTMCell(_Cell):
 
   def forward(self, input: Any, hx: Any = None) -> Any:
     """Return the next hidden and cell states."""
-    x, (h, c), alone = self._ready(input, list(hx or (None, None)))
+    x, (h, c), alone = self._ready(input, _pair(self, hx))
     found = _lstm(*self._products(x, h), c)
     return tuple([s.squeeze(0) for s in found]) if alone else found
 
@@ -132,10 +148,13 @@ class _Recurrent(Module):
     if input.ndim not in (2, 3) or input.shape[-1] != self.input_size:
       raise ShapeError(f"{type(self).__name__} wants (T, N, {self.input_size}), not {input.shape}")
     alone = input.ndim == 2
+    if not input.shape[1 if self.batch_first and not alone else 0]:
+      raise ShapeError(f"{type(self).__name__} wants one step at least, not {input.shape}")
     x = input.unsqueeze(1) if alone else input.transpose(0, 1) if self.batch_first else input
     rows = self.num_layers * (1 + self.bidirectional)
-    given = list(hx) if self.has_cell and hx is not None else [hx, None]
-    widths = (self.proj_size or self.hidden_size, self.hidden_size)
+    given = _pair(self, hx) if self.has_cell else [hx]
+    widths = (self.proj_size or self.hidden_size, self.hidden_size)[:len(given)]
+    for s, w in zip(given, widths): _check_state(self, s, (rows, w) if alone else (rows, int(x.shape[1]), w))
     states = [_zeros((rows, int(x.shape[1]), w), x) if s is None else s.unsqueeze(1) if alone else s
               for s, w in zip(given, widths)]
     last: list[tuple[Any, Any]] = []
@@ -143,7 +162,7 @@ class _Recurrent(Module):
       outs = []
       for way, end in enumerate(self._ends(k)):
         row = k * (1 + self.bidirectional) + way
-        out, h, c = self._along(x, end, states[0][row], states[1][row], way == 1)
+        out, h, c = self._along(x, end, states[0][row], states[-1][row], way == 1)
         outs.append(out)
         last.append((h, c))
       x = outs[0] if len(outs) == 1 else _joined(outs)
@@ -180,8 +199,7 @@ class RNN(_Recurrent):
   def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
                bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
                device: Any = None, dtype: Any = None):
-    if nonlinearity not in ("tanh", "relu"):
-      raise ArgumentError(f"nonlinearity is 'tanh' or 'relu', not {nonlinearity!r}")
+    _check_nonlinearity(nonlinearity)
     super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
     self.nonlinearity = nonlinearity
 

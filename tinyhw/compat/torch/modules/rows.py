@@ -101,8 +101,6 @@ CTCLoss ctc_loss(blank=0, reduction='mean', zero_infinity=False)
 
 # Parameters of tensors, which are buffers: state dicts and casts have them.
 _BUFFERS = ("weight", "pos_weight")
-# Shown without their names, before the others.
-_UNNAMED = ("output_size",)
 
 class Stateless(Module):
   """A layer of a row."""
@@ -192,21 +190,31 @@ class Softmax2d(Module):
 class _Padding(Module):
   axes, mode = 1, "constant"
 
-  def __init__(self, padding: Any, value: float = 0.0):
+  def __init__(self, padding: Any):
     super().__init__()
     self.padding = (padding,) * (2 * self.axes) if isinstance(padding, int) else tuple(padding)
-    self.value = value
+    self.value: float | None = 0.0 if self.mode == "constant" else None
 
   def forward(self, input: Any) -> Any:
     """Add elements around the last axes."""
-    return find("nn.functional", "pad")(input, self.padding, self.mode, self.value if self.mode == "constant" else None)
+    return find("nn.functional", "pad")(input, self.padding, self.mode, self.value)
 
   def extra_repr(self) -> str:
     """Return the counts."""
     return f"{self.padding}"
 
+class _ConstantPadding(_Padding):
+  def __init__(self, padding: Any, value: float):
+    super().__init__(padding)
+    self.value = value
+
+  def extra_repr(self) -> str:
+    """Return the counts and the value."""
+    return f"padding={self.padding}, value={self.value}"
+
 def _padding(name: str, axes: int, mode: str) -> type[_Padding]:
-  return type(name, (_Padding,), {"axes": axes, "mode": mode, "__doc__": f"nn.functional.pad of {axes} axes, {mode}.",
+  base = _ConstantPadding if name.startswith("Constant") else _Padding
+  return type(name, (base,), {"axes": axes, "mode": mode, "__doc__": f"nn.functional.pad of {axes} axes, {mode}.",
                                   "__module__": __name__})
 
 for _title, _mode in (("Zero", "constant"), ("Constant", "constant"), ("Reflection", "reflect"),

@@ -2,6 +2,7 @@
 from __future__ import annotations
 from collections.abc import Callable
 import copy
+import math
 from typing import Any
 
 from tinyhw.compat.torch.modules.containers import ModuleList
@@ -9,6 +10,7 @@ from tinyhw.compat.torch.modules.module import Module
 from tinyhw.compat.torch.modules.parametric import LayerNorm, Linear, functional
 from tinyhw.compat.torch.modules.recurrent import MultiheadAttention
 from tinyhw.compat.torch.modules.rows import LAYERS
+from tinyhw.compat.torch.table import find
 from tinyhw.errors import ArgumentError
 
 def _activation(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -98,13 +100,21 @@ class TransformerDecoder(_Stack):
   def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
     super().__init__(decoder_layer, num_layers, norm)
 
-  def forward(self, tgt: Any, memory: Any, **masks: Any) -> Any:
-    """Return the result of the last layer. masks: those of TransformerDecoderLayer."""
-    return self._through(tgt, memory, **masks)
+  def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None,
+              tgt_key_padding_mask: Any = None, memory_key_padding_mask: Any = None, tgt_is_causal: bool | None = None,
+              memory_is_causal: bool = False) -> Any:
+    """Return the result of the last layer."""
+    return self._through(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
+                         bool(tgt_is_causal), memory_is_causal)
 
 class EncoderDecoder(Module):
   """An encoder and a decoder: `torch.nn.Transformer`."""
   def _get_name(self) -> str: return "Transformer"
+
+  @staticmethod
+  def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
+    """Return the mask of causal attention, (sz, sz): -inf above the diagonal, else 0."""
+    return find("", "full")((sz, sz), -math.inf, dtype=dtype, device=device).triu(1)
 
   def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
                dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = "relu",
