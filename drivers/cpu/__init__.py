@@ -9,7 +9,7 @@ from tinyhw.config import ARCH
 from tinyhw.drivers.cpu.launch import HostDevice, HostProgram
 from tinyhw.drivers.cpu.loop import MachineLoop
 from tinyhw.drivers.cpu.memory import CodeArena
-from tinyhw.drivers.cpu.processor import Processor, detect
+from tinyhw.drivers.cpu.processor import Processor, detect, may_use_tiles
 from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
 if TYPE_CHECKING:
@@ -68,9 +68,7 @@ def detect_x86(runtime: Callable[[str], Code]) -> Processor:
     return out[0], out[1], out[2], out[3]
   try: found = detect(query)
   finally: arena.close(unmap=True)
-  if "amx_tile" not in found.features: return found
-  from tinyhw.drivers.cpu import tiles  # for processors that have them
-  return found if tiles.allowed() else found.without("amx")
+  return found if "amx_tile" not in found.features or may_use_tiles() else found.without("amx")
 
 def visible_code(runtime: Callable[[str], Code]) -> CodeVisibility | None:
   """Return the function that makes placed code visible to instruction fetch, where a processor needs one."""

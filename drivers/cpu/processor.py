@@ -1,8 +1,14 @@
 """This x86 processor, from its own CPUID instruction: features that the operating system also supports, caches, name.
 
-Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. The latency tables map signatures to cores.
+The tile registers (AMX) need permission. Their 8 KiB are saved for each thread that uses them, so Linux gives it to a
+process that asks, for all of its threads. It refuses where a thread has a signal stack that is too small for them.
+
+Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E; Linux, Documentation/arch/x86/xstate.rst. The latency
+tables map signatures to cores.
 """
 from __future__ import annotations
+import ctypes
+import sys
 from collections.abc import Callable, Mapping
 
 from tinyhw.data_class import dataclass, replace
@@ -135,3 +141,12 @@ def detect(query: Query) -> Processor:
   known = cache_leaf <= (highest_extended if cache_leaf >= 0x80000000 else highest)
   return Processor(vendor, brand, ask(1, 0)[EAX], _features(ask, highest, highest_extended), _caches(ask, cache_leaf)
                    if known else ())
+
+ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA = 158, 0x1023, 18    # a system call, its first argument, a number of a state
+
+def may_use_tiles() -> bool:
+  """Ask the system for the tile registers. Returns whether this process may use them."""
+  if sys.platform != "linux": return False
+  call = ctypes.CDLL(None, use_errno=True).syscall
+  call.argtypes, call.restype = (ctypes.c_long,) * 3, ctypes.c_long
+  return int(call(ARCH_PRCTL, REQUEST_PERMISSION, TILE_DATA)) == 0

@@ -6,11 +6,13 @@ import zlib
 
 import pytest
 
-from test.codegen.kernels import AVX2, agree
+from test.codegen.kernels import AVX2, agree, count
+from test.codegen.lower.test_tiles import AMX, product as product_in_words
 from test.codegen.products import product
 from test.codegen.random_kernels import Nest
 from tinyhw.codegen.kernel.access import merge_ranges
 from tinyhw.codegen.optimize import optimize, with_few_ranges, with_opts
+from tinyhw.codegen.passes import lower
 from tinyhw.codegen.plan.heuristic import choose
 from tinyhw.codegen.search import Opts, canonical, neighbours, search
 from tinyhw.codegen.transform.tiling import Opt, OptOps
@@ -18,6 +20,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.tensor import Tensor
+from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 def kernel(a: int = 32, b: int = 48, c: int = 64) -> UOp:
@@ -78,3 +81,12 @@ def test_each_shape_of_the_matrix_unit_is_tried() -> None:
   start = choose(merged.src[0], capable)
   tried = {tuple(o.amount for o in opts if o.op is OptOps.MATRIX) for opts in neighbours(merged, start, capable)}
   assert {(16, 8, 16), (64, 64, 64), (64, 128, 64), (64, 256, 64)} <= tried
+
+def test_what_is_tried_for_tiles_of_a_cpu_stays_on_the_unit() -> None:
+  """Rows, columns and their grid vary. Without the lanes or the panel a sum would be unrolled for vectors."""
+  sink = product_in_words(64, 96, 128)
+  opts = choose(sink.src[0], AMX)
+  tried = list(neighbours(sink, opts, AMX))
+  products = [count(lower(with_opts(sink, o, AMX.matrix), AMX, "tried"), Ops.MMA) for o in tried]
+  assert products and all(products)
+  for axis in (4, 5): assert len({o.amount for n in tried for o in n if o.op is OptOps.UPCAST and o.axis == axis}) > 1

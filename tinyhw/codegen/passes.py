@@ -19,6 +19,7 @@ from tinyhw.codegen.lower.linearize import linearize
 from tinyhw.codegen.lower.vectorize import vectorize
 from tinyhw.codegen.math.decompose import decompose
 from tinyhw.codegen.transform.stage import stage_values
+from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.config import DUMP, SPEC
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError, ConfigError
@@ -47,7 +48,7 @@ class ListPass(NamedTuple):
 
 def tiles(sink: UOp, capabilities: Capabilities) -> UOp:
   """Run the pass of tiles.py."""
-  if capabilities.lanes or not capabilities.matrix: return sink
+  if capabilities.lanes or not any(o.op is OptOps.MATRIX for o in opts_of(sink)): return sink
   from tinyhw.codegen.lower import tiles as module  # 0.4 ms to load, for CPUs with a matrix unit
   return module.tiles(sink, capabilities)
 
@@ -154,9 +155,12 @@ def program_of(name: str, uops: list[UOp], order: list[UOp], flat: UOp, written:
   """
   sink = order[-1]
   local_bytes = sum((u.arg[1] * u.dtype.itemsize + 63) // 64 * 64 for u in uops if u.op is Ops.DEFINE_LOCAL)
-  opts = sink.arg.opts if isinstance(sink.arg, KernelInfo) and sink.arg.opts is not None else ()
   uops = arguments(order, uops) + [u for u in uops if u.op not in (Ops.PARAM, Ops.DEFINE_VAR)]
-  return Program(name, tuple(uops), grid_size(flat), written, local_bytes, tuple(opts))
+  return Program(name, tuple(uops), grid_size(flat), written, local_bytes, opts_of(sink))
+
+def opts_of(sink: UOp) -> tuple[Opt, ...]:
+  """Return the opts of an optimised kernel."""
+  return tuple(sink.arg.opts or ()) if isinstance(sink.arg, KernelInfo) else ()
 
 def _share_origins(kernel: UOp) -> None:
   """Give operations on data without an origin the source line of a node that uses them."""

@@ -67,16 +67,17 @@ def neighbours(sink: UOp, opts: Opts, capabilities: Capabilities) -> Iterator[Op
   if matrix:
     nest = nest_of(sink.src[0])
     yield from (grid(nest, other, capabilities) for other in products(nest, capabilities))
+  unit = bool(matrix) and not capabilities.lanes    # of a CPU: lanes are its columns, and it needs its panel
   for r in outputs + reduced:
-    if not size_of(r) or r.arg[0] in matrix: continue
-    if not capabilities.lanes: yield from _vectors(sink, r, opts, capabilities)
+    if not size_of(r) or r.arg[0] in matrix and not (unit and r in outputs): continue
+    if not capabilities.lanes and not unit: yield from _vectors(sink, r, opts, capabilities)
     yield from _repetitions(r, opts)
     if r in outputs:
       yield from _amounts(OptOps.BLOCK, r, opts, (1, *BLOCKS))
       if capabilities.lanes: yield from _amounts(OptOps.LOCAL, r, opts, LOCALS)
       yield _toggled(Opt(OptOps.GRID, r.arg[0]), opts)
   yield from _kept(sink, reduced, opts)
-  if reduced:
+  if reduced and not unit:
     for slot in _slots(sink):
       yield _toggled(Opt(OptOps.STAGE, slot), opts)
       yield from (_set(OptOps.WINDOW, slot, n, opts) for n in WINDOWS if n != _amount(OptOps.WINDOW, slot, opts, 0))

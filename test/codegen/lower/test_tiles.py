@@ -26,13 +26,15 @@ AMX = capabilities("x86_64:amx")
 BF16, F32, I8, U8, I32 = dtypes.bfloat16, dtypes.float32, dtypes.int8, dtypes.uint8, dtypes.int32
 
 def product(m: int, n: int, k: int, types: tuple[DType, DType] = (BF16, BF16), swapped: bool = False,
-            batch: int = 1) -> UOp:
-  """Return the kernel of 2 * x @ w.T + 1, in words. swapped: w is the first factor."""
+            batch: int = 1, mask: int = 255) -> UOp:
+  """Return the kernel of 2 * x @ (w & mask).T + 1, in words. swapped: w is the first factor."""
   result = F32 if types[0] is BF16 else I32
   out, x, w = (UOp.param(slot, dtype, batch * size) for slot, dtype, size in
                ((0, result, m * n), (1, types[0], m * k), (2, types[1], n * k)))
   b, i, j, r = axis(batch, 3), axis(m, 4), axis(n, 5), axis(k, 6, "REDUCE")
-  left, right = (p.index((b * rows + at) * k + r).load().cast(result) for p, rows, at in ((x, m, i), (w, n, j)))
+  left, right = (p.index((b * rows + at) * k + r).load() for p, rows, at in ((x, m, i), (w, n, j)))
+  if mask < 255: right = right & mask
+  left, right = left.cast(result), right.cast(result)
   total = (right * left if swapped else left * right).reduce(Ops.ADD, r)
   value = total * UOp.const(result, 2) + UOp.const(result, 1)
   return with_dots(UOp.sink(out.index((b * m + i) * n + j).store(value, b, i, j)), AMX)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from test.codegen.kernels import count
-from test.codegen.lower.test_tiles import AMX, BF16, I8, check, product
+from test.codegen.lower.test_tiles import AMX, BF16, I8, U8, check, product
 from test.codegen.plan.test_register_tile import product as float_product
 from tinyhw.codegen.optimize import choose_all
 from tinyhw.codegen.plan.heuristic import lanes_of, nest_of
@@ -40,8 +40,8 @@ def test_the_operand_with_few_rows_is_the_one_that_is_packed() -> None:
   assert Opt(OptOps.STAGE, 2) in opts_of(product(4096, 128, 2048))
 
 @pytest.mark.parametrize("kernel", [product(1, 2048, 2048), product(4, 2048, 2048), product(128, 128, 32),
-                                    float_product(256, 256, 256)],
-                         ids=("one row", "four rows", "one step", "floats"))
+                                    float_product(256, 256, 256), product(128, 256, 512, (I8, U8), mask=15)],
+                         ids=("one row", "four rows", "one step", "floats", "masked bytes"))
 def test_other_products_have_register_tiles(kernel: UOp) -> None:
   assert not on_the_unit(kernel)
 

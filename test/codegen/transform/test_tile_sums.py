@@ -47,3 +47,11 @@ def test_a_sum_that_begins_elsewhere_has_no_factors() -> None:
   dot = UOp(Ops.DOT2, dtypes.float32, (x, y, UOp.const(dtypes.float32, 1.0)))
   assert factors_by(dot.reduce(Ops.ADD, r), i) is None
   assert factors_by(x.reduce(Ops.ADD, r), i) is None
+
+def test_a_factor_that_is_computed_is_no_factor_of_the_unit() -> None:
+  """Bytes of 4-bit numbers are masked."""
+  for mask, found in ((255, True), (15, False)):
+    reduce = sum_of(product(16, 16, 128, (I8, U8), mask=mask))
+    for loop in (4, 5):
+      row = next(r for r in reduce.ranges if r.arg[0] == loop)
+      assert (factors_by(reduce, row) is not None) is found

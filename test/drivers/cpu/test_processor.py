@@ -1,11 +1,13 @@
 """CPUID decoded: from made-up processors, and on this processor against the system's data."""
+import ctypes
 import os
+import sys
 
 import pytest
 
 from tinyhw import device as devices
 from tinyhw.drivers import cpu
-from tinyhw.drivers.cpu.processor import FEATURES, LEVELS, XCR0, Processor, detect
+from tinyhw.drivers.cpu.processor import FEATURES, LEVELS, XCR0, Processor, detect, may_use_tiles
 from tinyhw.errors import DeviceError
 
 def invented(features: set[str], vendor: str = "GenuineIntel", state: int = 0xe7, signature: int = 0x50654,
@@ -84,3 +86,29 @@ def test_this_processor() -> None:
   for name in set(FEATURES) - {"avx10"}: assert (name in found.features) == (other.get(name, name) in flags), name
   assert found.vendor == info["vendor_id"] and found.brand == info["model name"]
   assert found.cache_bytes[0] > 0 and found.cache_bytes[1] > 0
+
+def test_other_systems_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(sys, "platform", "win32")
+  monkeypatch.setattr(ctypes, "CDLL", None)
+  assert not may_use_tiles()
+
+@pytest.mark.parametrize("answer", (0, -1))
+def test_linux_is_asked_for_the_process(monkeypatch: pytest.MonkeyPatch, answer: int) -> None:
+  asked: list[tuple[int, ...]] = []
+  class Call:
+    def __call__(self, *arguments: int) -> int:
+      asked.append(arguments)
+      return answer
+  class Library: syscall = Call()
+  monkeypatch.setattr(sys, "platform", "linux")
+  monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Library)
+  assert may_use_tiles() is (answer == 0)
+  assert asked == [(158, 0x1023, 18)]
+
+@pytest.mark.parametrize("allowed, arch", [(True, "x86_64:amx"), (False, "x86_64:avx512bf16")])
+def test_a_process_that_may_not_use_tiles_uses_the_next_level(monkeypatch: pytest.MonkeyPatch, allowed: bool,
+                                                             arch: str) -> None:
+  if cpu.is_arm64(): pytest.skip("no x86-64")
+  monkeypatch.setattr(cpu, "detect", lambda query: invented(AMX, state=0x600e7))
+  monkeypatch.setattr(cpu, "may_use_tiles", lambda: allowed)
+  assert cpu.detect_x86(devices.runtime).arch == arch

@@ -13,7 +13,7 @@ from tinyhw import trace
 from tinyhw.codegen.kernel.affine import linear, make, number
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.transform.stage import TILE, next_array, position_of
-from tinyhw.codegen.transform.tile_sums import TileProduct, factors_by
+from tinyhw.codegen.transform.tile_sums import TileProduct, factors_by, load_of
 from tinyhw.codegen.transform.tiling import substitute
 from tinyhw.dtype import dtypes
 from tinyhw.machine.ir.target import Capabilities
@@ -59,8 +59,8 @@ def _in_tiles(u: UOp, tile: TileProduct, array: int) -> UOp | None:
 
 def _operand(x: UOp, down: UOp, along: UOp) -> UOp | None:
   """Return the tile of words with a row for each iteration of `down` and a column for each of `along`."""
-  load = x.src[0] if x.op is Ops.BITCAST else x
-  if load.op is not Ops.LOAD or len(load.src) != 1: return None
+  load = load_of(x)
+  if load is None or len(load.src) != 1: return None
   terms, constant = linear(load.src[0].src[1])
   stride = terms.pop(down, 0)
   if terms.pop(along, 0) != 1 or stride <= 0 or any({down, along} & set(t.ranges) for t in terms): return None

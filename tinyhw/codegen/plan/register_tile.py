@@ -247,8 +247,8 @@ def tile(nest: Nest, reduces: list[UOp], lanes: int, capabilities: Capabilities)
     found = tried.best(axes, math.inf if best is None else best[0])
     if found is not None: best, model = found, tried
   if best is None: return ()
-  if capabilities.matrix and model.lanes == lanes:
-    from tinyhw.codegen.plan import tile_unit  # for CPUs with a matrix unit; 0.4 ms to load
+  if capabilities.matrix and model.lanes == lanes and any(u.src[0].op in (Ops.DOT4, Ops.DOT2) for u in reduces):
+    from tinyhw.codegen.plan import tile_unit  # for sums of words on CPUs with a matrix unit; 0.4 ms to load
     unit = tile_unit.best(model, best[0])
     if unit is not None: return unit.opts
   chosen = best[1]

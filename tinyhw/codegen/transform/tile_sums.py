@@ -25,10 +25,16 @@ class TileProduct(NamedTuple):
   columns: int
   steps: int
 
+def load_of(factor: UOp) -> UOp | None:
+  """Return the load of a factor whose words are as in memory; None where they are computed, such as those of a mask."""
+  load = factor.src[0] if factor.op is Ops.BITCAST else factor
+  return load if load.op is Ops.LOAD else None
+
 def factors_by(reduce: UOp, row: UOp) -> tuple[UOp, UOp] | None:
-  """Return the factors of a sum of products of words: first the one that depends on the row."""
+  """Return the factors of a sum of products of loaded words: first the one that depends on the row."""
   body = reduce.src[0]
   if reduce.arg is not Ops.ADD or body.op not in DOTS or body.src[2].op is not Ops.CONST or body.src[2].arg: return None
+  if any(load_of(s) is None for s in body.src[:2]): return None
   x, y = body.src[:2] if row in body.src[0].ranges else body.src[1::-1]
   return (x, y) if row in x.ranges and row not in y.ranges else None
 

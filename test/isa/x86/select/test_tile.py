@@ -79,8 +79,11 @@ def test_a_function_with_tiles_configures_and_releases_them() -> None:
 
 def test_only_zeros_are_made_without_memory() -> None:
   build = Builder("ones")
-  out = build.param(0, F32, 256)
-  with build.loop(1, AxisType.GLOBAL): build.store(out, 0, build.const(F32.vec(256), 1.0))
+  out, x = build.param(0, F32, 256), build.param(1, U32, 256)
+  with build.loop(1, AxisType.GLOBAL):
+    a = build.add(UOp(Ops.LOAD, U32.vec(256), (build.add(x.index(UOp.const(dtypes.int32, 0))),), MatrixRows(16, 16)))
+    one = build.const(F32.vec(256), 1.0)
+    build.store(out, 0, build.add(UOp(Ops.MMA, F32.vec(256), (a, a, one), TILES[0])))
   with pytest.raises(CompileError, match="only zeros are made"): target(ARCH).select(build.program(), target(ARCH))
 
 def test_this_processor() -> None:

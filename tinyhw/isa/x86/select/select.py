@@ -418,12 +418,13 @@ class VnniSelector(EvexSelector):
 
 # with AVX512-BF16, DOT2 is an operation like others: its rule is used where capabilities.py lists it
 LEVELS: dict[str, type[Selector]] = {"x86_64:avx2": LaneSelector, "x86_64:avx512": EvexSelector,
-                                     "x86_64:avx512vnni": VnniSelector, "x86_64:avx512bf16": VnniSelector}
+                                     "x86_64:avx512vnni": VnniSelector, "x86_64:avx512bf16": VnniSelector,
+                                     "x86_64:amx": VnniSelector}
 
-def selector_of(arch: str) -> type[Selector]:
-  """The class that selects for a level."""
-  if arch != "x86_64:amx": return LEVELS[arch]
-  from tinyhw.isa.x86.select.tile import TileSelector  # 0.3 ms to load, for processors with tiles only
+def selector_of(arch: str, program: Program) -> type[Selector]:
+  """The class that selects a program for a level."""
+  if arch != "x86_64:amx" or all(u.op is not Ops.MMA for u in program.uops): return LEVELS[arch]
+  from tinyhw.isa.x86.select.tile import TileSelector  # 0.3 ms to load, for products in tiles only
   return TileSelector
 
 def is_mask(u: UOp) -> bool: return u.dtype.count > 1 and u.dtype.scalar() is dtypes.bool
@@ -435,4 +436,4 @@ def wrapped(value: int, bits: int) -> int:
 def select(program: Program, target: Target) -> Function:
   """Select instructions over virtual registers for a program. Raises CompileError if this target does not support
   it."""
-  return selector_of(target.name)(program, target).run()
+  return selector_of(target.name, program)(program, target).run()
