@@ -19,6 +19,9 @@ FAMILIES = sorted(".".join(p.relative_to(TABLES).with_suffix("").parts) for p in
 METHODS = {n.name for n in NAMES if n.owner == "tinyhw.Tensor"}
 LEAST_METHODS, LEAST_CASES = 200, 4   # of the methods that users write most; of each of them
 
+# cases of subnormal numbers, which Apple's GPUs count as zero (docs/hardware/metal.md)
+SUBNORMAL = frozenset({"Tensor([-100.0]).exp()", "Tensor([2.0 ** -149]).log()"})
+
 def tables() -> dict[str, list[Case]]:
   """The cases of each method, of all families: several may have some."""
   found: dict[str, list[Case]] = {}
@@ -34,7 +37,8 @@ EDGES = tables()
 @pytest.mark.parametrize("name", sorted(EDGES))
 def test_method(name: str, device: str) -> None:
   with on(device):
-    wrong = [f"{code}\n      {why}" for code, expected in EDGES[name] if (why := difference(code, expected))]
+    wrong = [f"{code}\n      {why}" for code, expected in EDGES[name]
+             if not (device.startswith("METAL") and code in SUBNORMAL) and (why := difference(code, expected))]
   assert not wrong, "\n    ".join(["", *wrong])
 
 def test_tables_name_what_users_write() -> None:
