@@ -84,4 +84,4 @@ def test_tiles_are_configured_first_and_released_before_each_return() -> None:
   frame.add_frame(function, target("x86_64:amx"))
   assert [[i.row.name for i in b.insts] for b in function.blocks] == [
     ["ldtilecfg", "tilezero", "tilerelease", "ret"], ["tilezero", "tilerelease", "ret"]]
-  assert len(frame.TILES) == 64
+  assert len(frame.TILE_CONFIGURATION) == 64

@@ -8,13 +8,14 @@ there. Rows of x are loaded from where they are. Those of y must be adjacent alo
 pass runs when shared arrays have their places, since it needs the distance of a tile's rows in memory.
 """
 from __future__ import annotations
+import math
 
 from tinyhw import trace
 from tinyhw.codegen.kernel.affine import linear, make, number
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.transform.stage import TILE, next_array, position_of
 from tinyhw.codegen.transform.tile_sums import TileProduct, factors_by, load_of
-from tinyhw.codegen.transform.tiling import substitute
+from tinyhw.codegen.transform.tiling import size_of, substitute
 from tinyhw.dtype import dtypes
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
@@ -41,20 +42,17 @@ def _in_tiles(u: UOp, tile: TileProduct, array: int) -> UOp | None:
   if factors is None: return None
   a, b = _operand(factors[0], row, step), _operand(factors[1], step, column)
   if a is None or b is None: return None
-  matrix, own = tile.matrix, [r for r in ranges.values() if r.arg[1] in TILE and r not in (row, column, step)
-                              and r not in ranges_of(u)]
+  matrix, closed = tile.matrix, {row, column, *ranges_of(u)}
+  own = [r for r in ranges.values() if r.arg[1] in TILE and r not in closed]   # each has a tile of its own
   size = matrix.m * matrix.n
   zero = UOp(Ops.CONST, u.dtype.vec(size), (), u.dtype.const(0))
   total, loops = UOp(Ops.MMA, zero.dtype, (a, b, zero), matrix), [r for r in ranges_of(u) if r is not step]
   if loops: total = UOp(Ops.REDUCE, zero.dtype, (total, *loops), Ops.ADD)
-  count = 1
-  for r in own: count *= int(r.src[0].arg)
-  local = UOp(Ops.DEFINE_LOCAL, u.dtype, (), (array, count * size))
+  local = UOp(Ops.DEFINE_LOCAL, u.dtype, (), (array, math.prod(map(size_of, own)) * size))
   first = make(Ops.MUL, weakint, (position_of(own), number(size)))
-  filled = UOp(Ops.AFTER, u.dtype, (local, UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, u.dtype, (local, first)), total,
-                                                                        *own))))
-  place = make(Ops.ADD, weakint, (first, make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (row, number(matrix.n))),
-                                                                 column))))
+  store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, u.dtype, (local, first)), total, *own))
+  filled = UOp(Ops.AFTER, u.dtype, (local, store))
+  place = make(Ops.ADD, weakint, (first, position_of([row, column])))
   return UOp(Ops.LOAD, u.dtype, (UOp(Ops.INDEX, u.dtype, (filled, place)),))
 
 def _operand(x: UOp, down: UOp, along: UOp) -> UOp | None:
@@ -64,7 +62,6 @@ def _operand(x: UOp, down: UOp, along: UOp) -> UOp | None:
   terms, constant = linear(load.src[0].src[1])
   stride = terms.pop(down, 0)
   if terms.pop(along, 0) != 1 or stride <= 0 or any({down, along} & set(t.ranges) for t in terms): return None
-  count = int(down.src[0].arg) * int(along.src[0].arg)
   array, index = load.src[0].src
   first = UOp(Ops.INDEX, load.dtype, (array, substitute(index, {down: number(0), along: number(0)})))
-  return UOp(Ops.LOAD, load.dtype.vec(count), (first,), MatrixRows(int(down.src[0].arg), stride))
+  return UOp(Ops.LOAD, load.dtype.vec(size_of(down) * size_of(along)), (first,), MatrixRows(size_of(down), stride))

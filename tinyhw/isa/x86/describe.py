@@ -29,13 +29,12 @@ OPERATIONS = {"fma": 2, "fp_add": 1, "fp_mul": 1, "fp_min": 1, "div_f32": 1, "di
 SUFFIX = re.compile(r"[ps]([sd])$")
 ELEMENT_BITS = {"s": 32, "d": 64}
 STACK_BYTES = 8  # bytes of a push, pop or call
-TILE_BYTES = 1024
 TILE_OPERATIONS = 2 * 16 * 16 * 32   # of a product of tiles of bfloat16
 
 def touched(inst: MInst) -> int:
   """Bytes of the memory operand, without regard to masks."""
   form: Form = inst.row.isa
-  if inst.row.pipe in ("tile_load", "tile_store"): return TILE_BYTES
+  if inst.row.pipe in ("tile_load", "tile_store"): return regs.TILE_BYTES
   kind = next((kind for at, kind in form.syntax if kind.category in ("memory", "broadcast")), None)
   if kind is None: return STACK_BYTES if inst.row.effects & (Effect.LOAD | Effect.STORE) else 0
   return gathered_bits(inst.row, kind) // 8

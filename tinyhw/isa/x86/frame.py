@@ -17,7 +17,8 @@ from tinyhw.machine.ir.target import Target
 
 RSP = regs.reg(regs.R64, 4)
 # palette 1; bytes of a row of each tile; rows of each tile. Source: Intel SDM volume 1, 18.2
-TILES = struct.pack("<B15x8H16x8B8x", 1, *[64] * 8, *[16] * 8)
+TILE_CONFIGURATION = struct.pack("<B15x8H16x8B8x", 1, *[regs.ROW_BYTES] * regs.TILE.count,
+                                 *[regs.TILE_ROWS] * regs.TILE.count)
 
 def add_frame(function: Function, target: Target) -> Function:
   """Add a prologue to the entry, and an epilogue before each ret."""
@@ -30,7 +31,7 @@ def add_frame(function: Function, target: Target) -> Function:
   size = slots + 16 * len(vectors)
   enter, leave = _code(saved, vectors, slots, size)
   if any(bank is regs.TILE for bank, _ in written):
-    enter.append(MInst(TABLE["ldtilecfg_m"], [regs.RIP, None, 1, TILES]))
+    enter.append(MInst(TABLE["ldtilecfg_m"], [regs.RIP, None, 1, TILE_CONFIGURATION]))
     leave.insert(0, MInst(TABLE["tilerelease"], []))
   for inst in enter + leave: inst.comment = "frame"
   function.blocks[0].insts[:0] = enter

@@ -48,16 +48,16 @@ def reload(value: Reg, slot: int) -> MInst | list[MInst]:
 def in_rows(key: str, slot: int, tile: Reg) -> list[MInst]:
   """Store or load a tile at an offset from rsp. The distance of its rows is in rax, which is saved on the stack."""
   place = [RSP, RAX, 1, slot + 8]
-  return [MInst(TABLE["push_r64"], [RAX]), MInst(TABLE["mov_r64_i32"], [RAX, 64]),
+  return [MInst(TABLE["push_r64"], [RAX]), MInst(TABLE["mov_r64_i32"], [RAX, regs.ROW_BYTES]),
           MInst(TABLE[key], [*place, tile] if key == "tilestored_m_t" else [tile, *place]),
           MInst(TABLE["pop_r64"], [RAX])]
 
 def push_tile(tile: Reg) -> list[MInst]:
   """Store a tile to the stack. Like a push it leaves the flags alone."""
-  return [MInst(TABLE["lea_r64_m"], [RSP, RSP, None, 1, -1024]), *in_rows("tilestored_m_t", 0, tile)]
+  return [MInst(TABLE["lea_r64_m"], [RSP, RSP, None, 1, -regs.TILE_BYTES]), *in_rows("tilestored_m_t", 0, tile)]
 
 def pop_tile(tile: Reg) -> list[MInst]:
-  return [*in_rows("tileloadd_t_m", 0, tile), MInst(TABLE["lea_r64_m"], [RSP, RSP, None, 1, 1024])]
+  return [*in_rows("tileloadd_t_m", 0, tile), MInst(TABLE["lea_r64_m"], [RSP, RSP, None, 1, regs.TILE_BYTES])]
 
 def swap(a: Reg, b: Reg) -> list[MInst]:
   """Exchange two registers without a third: by xor for vectors and masks.

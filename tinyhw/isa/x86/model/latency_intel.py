@@ -1,9 +1,9 @@
 """Latency and ports of Intel's Skylake-X and Cascade Lake, Ice Lake, Alder Lake P, Granite Rapids, and the generic
 table. The notation is that of latency.py.
 
-Ports have Intel's numbers; A is port 10, B is port 11; d is the divider, t the unit of tiles. While 512-bit operations run, port 1 does no
-vector work, and the 256-bit units of ports 0 and 1 are one 512-bit unit of port 0. Port 5 has a second one in the
-server cores of these tables.
+Ports have Intel's numbers; A is port 10, B is port 11; d is the divider, t the unit of tiles. While 512-bit operations
+run, port 1 does no vector work, and the 256-bit units of ports 0 and 1 are one 512-bit unit of port 0. Port 5 has a
+second one in the server cores of these tables.
 """
 from __future__ import annotations
 

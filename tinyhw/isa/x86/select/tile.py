@@ -17,13 +17,12 @@ if TYPE_CHECKING:
   from tinyhw.machine.ir.inst import Reg
   from tinyhw.uop.ops import UOp
 
-TILE_BYTES, ROW_BYTES = 1024, 64
 # the element types of both operands -> mnemonic
 PRODUCTS = {(dtypes.bfloat16, dtypes.bfloat16): "tdpbf16ps", (dtypes.int8, dtypes.int8): "tdpbssd",
             (dtypes.int8, dtypes.uint8): "tdpbsud", (dtypes.uint8, dtypes.int8): "tdpbusd",
             (dtypes.uint8, dtypes.uint8): "tdpbuud"}
 
-def is_tile(dtype: DType) -> bool: return dtype.itemsize == TILE_BYTES
+def is_tile(dtype: DType) -> bool: return dtype.itemsize == regs.TILE_BYTES
 
 class TileSelector(VnniSelector):
   """Selection for AVX-512 with tiles."""
@@ -49,7 +48,7 @@ class TileSelector(VnniSelector):
 
   def _store(self, index: UOp, value: UOp) -> None:
     if not is_tile(value.dtype): return super()._store(index, value)
-    self.emit("tilestored_m_t", *self.rows_at(index, ROW_BYTES), self.value(value))
+    self.emit("tilestored_m_t", *self.rows_at(index, regs.ROW_BYTES), self.value(value))
 
   def rows_at(self, index: UOp, step: int) -> Address:
     """The address of a tile, whose rows are `step` bytes apart."""

@@ -27,7 +27,9 @@ XMM = RegClass("xmm", VEC, 128, names=tuple(f"xmm{i}" for i in range(32)))
 YMM = RegClass("ymm", VEC, 256, names=tuple(f"ymm{i}" for i in range(32)))
 ZMM = RegClass("zmm", VEC, 512, names=tuple(f"zmm{i}" for i in range(32)))
 K = RegClass("k", MASK, 64, names=tuple(f"k{i}" for i in range(8)))
-TMM = RegClass("tmm", TILE, 8192, names=tuple(f"tmm{i}" for i in range(8)))
+TILE_ROWS, ROW_BYTES = 16, 64
+TILE_BYTES = TILE_ROWS * ROW_BYTES
+TMM = RegClass("tmm", TILE, 8 * TILE_BYTES, names=tuple(f"tmm{i}" for i in range(8)))
 RIP_CLASS = RegClass("rip", POINTER, 64, names=("rip",))
 
 CLASSES = (R8, R16, R32, R64, XMM, YMM, ZMM, K, TMM)
