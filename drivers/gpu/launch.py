@@ -33,6 +33,13 @@ Work = tuple[str, Location | None]
 
 def work_of(launch: Launch) -> Work: return launch.program.name, launch.line
 
+SHOWN = 8   # kernels of a submission in a report
+
+def shown(work: Sequence[Work]) -> str:
+  """Name the kernels of a submission, with the lines that want them."""
+  words = [name if line is None else f"{name} of {line[0]}:{line[1]}" for name, line in work[:SHOWN]]
+  return ", ".join(words) + (f" and {len(work) - SHOWN} more" if len(work) > SHOWN else "")
+
 def work_of_copy(dest: int, source: int, size: int) -> list[Work]:
   """Describe a submission that copies bytes from one address to another."""
   return [(f"copy of {size} bytes from {source:#x} to {dest:#x}", caller() if TRACEMETA.value else None)]

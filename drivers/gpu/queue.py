@@ -10,9 +10,9 @@ import struct
 import time
 from collections.abc import Callable, Sequence
 
+from tinyhw.drivers.gpu.polling import SPIN_SECONDS
 from tinyhw.drivers.linux.files import Mapping
 
-SPIN_SECONDS = 0.0005  # a wait polls this long before it sleeps: most kernels take no longer
 # polls of a wait for a virtual GPU before it sleeps. Each poll advances the GPU, so their count must not depend on time
 VIRTUAL_LOOKS = 32
 

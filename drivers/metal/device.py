@@ -8,7 +8,6 @@ device that misses a deadline, or whose kernel fails, is lost: it refuses furthe
 from __future__ import annotations
 import collections
 import ctypes
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -16,7 +15,8 @@ from typing import Any
 
 from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
-from tinyhw.drivers.gpu.launch import Work, work_of
+from tinyhw.drivers.gpu.launch import Work, shown, work_of
+from tinyhw.drivers.gpu.polling import give_way, pause
 from tinyhw.drivers.metal.facts import MetalFacts
 from tinyhw.drivers.metal.launch import BATCH, MetalEncoder, MetalProgram, MetalRecording, checked, order_of_batches
 from tinyhw.drivers.metal.memory import MetalAllocator
@@ -30,12 +30,8 @@ LANGUAGE = 3 << 16       # of kernels: 3.0, of macOS 13
 CONCURRENT = 1           # MTLDispatchTypeConcurrent
 SAFE, PRECISE = 0, 1     # MTLMathModeSafe, MTLMathFloatingPointFunctionsPrecise
 COMPLETED, FAILED = 4, 5 # MTLCommandBufferStatus
-SPIN_SECONDS = 0.0005    # a wait polls this long before it sleeps
-SHARE, LONGEST_SLEEP = 8, 0.005   # it sleeps for a share of its duration so far, at most this many seconds
 VIRTUAL = 20             # factor of the deadlines of a virtual GPU
-SHOWN_LINES, SHOWN = 20, 8   # of the compiler's messages; kernels in a report
-
-give_way = getattr(os, "sched_yield", lambda: time.sleep(0))
+SHOWN_LINES = 20         # of the compiler's messages
 
 class MetalSubmission(NamedTuple):
   """A submission under way. handle: of its command buffer, which is retained."""
@@ -218,8 +214,8 @@ class MetalDevice(Compiled):
         self._lose(reason)
         raise DriverError(f"{self.name} ({self.about.title}) {reason}; it was at {shown(first.work)}; a larger "
                           f"{HCQDEV_WAIT_TIMEOUT_MS.key} allows more time")
-      elif waited > SPIN_SECONDS and not self.objc.library.virtual: time.sleep(min(waited / SHARE, LONGEST_SLEEP))
-      else: give_way()
+      elif self.objc.library.virtual: give_way()
+      else: pause(waited)
 
   def _lose(self, reason: str) -> None:
     self.lost = f"{self.name} is lost since it {reason}; start the program again, or use another device"
@@ -249,8 +245,3 @@ class MetalDevice(Compiled):
     about = self.about
     return {"arch": self.arch, "local_bytes": about.local_bytes, "memory_limit": self.allocator.limit,
             "processor": f"{about.title}, the largest buffer {about.most_bytes >> 20} MB"}
-
-def shown(work: Sequence[Work]) -> str:
-  """Name the kernels of a submission, with the lines that want them."""
-  words = [name if line is None else f"{name} of {line[0]}:{line[1]}" for name, line in work[:SHOWN]]
-  return ", ".join(words) + (f" and {len(work) - SHOWN} more" if len(work) > SHOWN else "")

@@ -20,6 +20,7 @@ from tinyhw.device import Compiled, Launch, LRUAllocator, Returned
 from tinyhw.drivers.gpu import reports
 from tinyhw.drivers.gpu.device import BATCH
 from tinyhw.drivers.gpu.launch import Work, work_of
+from tinyhw.drivers.gpu.polling import LONGEST_SLEEP, SHARE
 from tinyhw.drivers.gpu.queue import wait_until
 from tinyhw.drivers.nvidia.chips import CHIPS, Chip, check_code, known_kinds
 from tinyhw.drivers.nvidia.cubin import cubin
@@ -34,8 +35,6 @@ MOST_GROUPS = (1 << 31) - 1
 SHARED_WITHOUT_ASKING = 48 << 10  # of a block; static memory is never more
 # pending launches. If about 1024 of them, with their events, are pending, the library waits for room
 MOST_FLYING = 384
-# a wait sleeps for a share of its duration so far, so it notices the end late by that share; at most this many seconds
-SHARE, LONGEST_SLEEP = 8, 0.005
 
 class CudaMemory:
   """A buffer: its address."""

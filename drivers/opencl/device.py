@@ -8,7 +8,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import ctypes
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -17,7 +16,8 @@ from typing import Any
 from tinyhw.autogen import opencl as cl
 from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
-from tinyhw.drivers.gpu.launch import Work, work_of
+from tinyhw.drivers.gpu.launch import Work, shown, work_of
+from tinyhw.drivers.gpu.polling import pause
 from tinyhw.drivers.opencl.facts import ClFacts
 from tinyhw.drivers.opencl.launch import ClBuilt, ClKernel, ClProgram, ClRecording, program_of
 from tinyhw.drivers.opencl.library import ClFailure, ClLibrary, failure, status_name
@@ -30,14 +30,9 @@ from tinyhw.named_tuple import NamedTuple
 OPTIONS = b"-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
 BATCH = 256              # launches of a submission, which has one event
 MOST_FLYING = 1024       # launches that are under way
-SPIN_SECONDS = 0.0005    # a wait polls this long before it sleeps
-SHARE, LONGEST_SLEEP = 8, 0.005   # it sleeps for a share of its duration so far, at most this many seconds
 MOST_TOGETHER = 16       # kernels of one source
 SHOWN_LINES = 20         # of the compiler's messages
-SHOWN = 8                # kernels in a report
 GPU_GROUPS = 16          # workgroups that a compute unit of a GPU should have, to hide the latency of memory
-
-give_way = getattr(os, "sched_yield", lambda: time.sleep(0))
 
 class ClSubmission(NamedTuple):
   """A submission under way. event: of its last launch. launches: their count."""
@@ -268,8 +263,7 @@ class ClDevice(Compiled):
         self.lost = self._lost(reason)
         raise DriverError(f"{self.name} ({self.about.title}) {reason}; it was at {shown(first.work)}; a larger "
                           f"{HCQDEV_WAIT_TIMEOUT_MS.key} allows more time")
-      elif waited > SPIN_SECONDS: time.sleep(min(waited / SHARE, LONGEST_SLEEP))
-      else: give_way()   # a device that is a processor needs this core
+      else: pause(waited)
 
   def _failed(self, what: str, status: int) -> ClFailure:
     """Lose the device, and return the error of a command that failed."""
@@ -300,8 +294,3 @@ class ClDevice(Compiled):
     return {"arch": self.arch, "threads": about.units * groups, "local_bytes": about.local_bytes,
             "memory_limit": self.allocator.limit,
             "processor": f"{about.title}, {about.kind}, {about.units} compute units, driver {about.driver}"}
-
-def shown(work: Sequence[Work]) -> str:
-  """Name the kernels of a submission, with the lines that want them."""
-  words = [name if line is None else f"{name} of {line[0]}:{line[1]}" for name, line in work[:SHOWN]]
-  return ", ".join(words) + (f" and {len(work) - SHOWN} more" if len(work) > SHOWN else "")

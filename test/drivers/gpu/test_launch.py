@@ -206,3 +206,7 @@ def test_wrong_patches_are_explained(seen: Opener, kind: str) -> None:
     recording.patch(0, 0, "x")
   with pytest.raises(DeviceError, match="64-bit integer"): recording.patch(0, 1, 1 << 63)
   with pytest.raises(DeviceError, match="a grid of -1 workgroups"): recording.patch_grid(0, -1)
+
+def test_reports_name_kernels() -> None:
+  assert launch.shown([("a", None), ("b", ("x.py", 3, "f"))]) == "a, b of x.py:3"
+  assert launch.shown([("a", None)] * 9).endswith(" and 1 more")

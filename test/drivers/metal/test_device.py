@@ -6,7 +6,7 @@ import pytest
 
 from tinyhw.config import Context
 from tinyhw.device import Launch
-from tinyhw.drivers.metal.device import MOST_FLYING, MetalDevice, shown
+from tinyhw.drivers.metal.device import MOST_FLYING, MetalDevice
 from tinyhw.drivers.metal.memory import MetalMemory
 from tinyhw.errors import CompileError, DeviceError, DriverError
 from tinyhw.machine.ir.code import Code
@@ -168,7 +168,3 @@ def test_a_copied_process_has_no_device(mac: Opener) -> None:
   messages = computer.world.messages
   del program
   assert computer.world.messages == messages
-
-def test_reports_name_kernels() -> None:
-  assert shown([("a", None), ("b", ("x.py", 3, "f"))]) == "a, b of x.py:3"
-  assert shown([("a", None)] * 9).endswith(" and 1 more")

@@ -5,7 +5,8 @@ import pytest
 from amd.box import Opener
 
 from tinyhw.drivers.amd.kfd import HOST, VRAM
-from tinyhw.drivers.gpu.queue import SPIN_SECONDS, VIRTUAL_LOOKS
+from tinyhw.drivers.gpu.polling import SPIN_SECONDS
+from tinyhw.drivers.gpu.queue import VIRTUAL_LOOKS
 from tinyhw.drivers.gpu.selftest.bench import COPIED, Bench
 from tinyhw.selftest.frame import Wrong
 
