@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import collections
 import importlib
-import importlib.util
 import json
 import sys
 import time
@@ -25,7 +24,7 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
 
-from torch_ops import Operator, Verdict, counts   # noqa: E402  # the path must be set before
+from torch_ops import Operator, Verdict, counts, is_missing   # noqa: E402  # the path must be set before
 
 RECORD = Path(__file__).with_suffix(".json")
 # Modules that draw random numbers in training mode.
@@ -38,10 +37,7 @@ def main() -> int:
   parser.add_argument("--record", action="store_true", help=f"write the counts to {RECORD.name}")
   parser.add_argument("--most", type=int, default=0, help="samples of one module, spread over all; 0: all of them")
   options = parser.parse_args()
-  missing = [name for name in ("torch", "scipy", "expecttest") if importlib.util.find_spec(name) is None]
-  if missing:
-    print(f"nothing is judged: {', '.join(missing)} is not installed; pip install .[oracles]")
-    return 0
+  if is_missing(): return 0
   found = counts(judge(options.names, options.most, options.v))
   found = {{"operators": "modules", "operators with a wrong sample": "modules with a wrong sample"}.get(k, k): v
            for k, v in found.items() if k != "of these, by accuracy"}

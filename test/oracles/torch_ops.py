@@ -77,6 +77,12 @@ class Verdict(NamedTuple):
     if not self.wrong and not self.failed: return "whole"
     return "part" if self.agree else "none"
 
+def is_missing() -> bool:
+  """Say which of the packages is not installed that PyTorch's databases need."""
+  missing = [name for name in ("torch", "scipy", "expecttest") if importlib.util.find_spec(name) is None]
+  if missing: print(f"nothing is judged: {', '.join(missing)} is not installed; pip install .[oracles]")
+  return bool(missing)
+
 def main() -> int:
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("names", nargs="*", help="beginnings of names; all if there are none")
@@ -88,10 +94,7 @@ def main() -> int:
   parser.add_argument("--dtype", default="float32")
   parser.add_argument("--most", type=int, default=0, help="samples of one operator, spread over all; 0: all of them")
   options = parser.parse_args()
-  missing = [name for name in ("torch", "scipy", "expecttest") if importlib.util.find_spec(name) is None]
-  if missing:
-    print(f"nothing is judged: {', '.join(missing)} is not installed; pip install .[oracles]")
-    return 0
+  if is_missing(): return 0
   kind = "errors" if options.errors else "gradients" if options.gradients else "values"
   verdicts = judge(options.names, options.dtype, options.most, kind, options.v)
   found = counts(verdicts)

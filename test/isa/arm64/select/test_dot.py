@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 from arm64.machine import execute, needs_qemu, run, same_bytes
+from generators.byte_words import WORDS, byte_words
 from generators.program_builder import Builder
 
 from tinyhw.dtype import DType, dtypes
@@ -22,16 +23,6 @@ from tinyhw.uop.program import Program
 I32, U32, F32 = dtypes.int32, dtypes.uint32, dtypes.float32
 CPUS = {"arm64:neon": "cortex-a72", "arm64:dotprod": "neoverse-n1", "arm64:bf16": "max", "arm64:fhm": "max"}
 SIGNS = list(itertools.product((I32, U32), (I32, U32)))
-CORNERS = (0x80, 0xff, 0x7f, 0x00, 0x01, 0x81)   # -128 or 128, -1 or 255, 127, ...
-WORDS = 64
-
-def words(seed: int) -> bytes:
-  """Words whose bytes are all pairs of corners, and random ones."""
-  rng = random.Random(seed)
-  pairs = list(itertools.product(CORNERS, CORNERS))
-  rng.shuffle(pairs)
-  data = bytes([byte for pair in pairs for byte in pair * 2])
-  return data + rng.randbytes(4 * WORDS - len(data))
 
 def dots(a: DType, b: DType, lanes: int, mask: int | None = None, times: int = 1, spread: bool = False) -> Program:
   """The program of out = dot(a & mask, b) + total, and again with that as the total. spread: b is one word for all
@@ -60,7 +51,7 @@ def test_all_bytes(a: DType, b: DType, lanes: int, arch: str) -> None:
   """In 16 bits some of the products and sums would overflow; totals wrap."""
   for spread in (False, True):
     program = dots(a, b, lanes, times=2, spread=spread)
-    data = [words(1), words(2), random.Random(3).randbytes(4 * WORDS)]
+    data = [byte_words(1), byte_words(2), random.Random(3).randbytes(4 * WORDS)]
     for factors in (data, [b"\x80" * 4 * WORDS] * 2 + [b"\xff\xff\xff\x7f" * WORDS], [b"\xff" * 4 * WORDS] * 3):
       run(program, arch, [bytes(4 * WORDS), *factors], cpu=CPUS[arch])
 
@@ -94,7 +85,7 @@ def test_words_for_all_lanes_from_any_load(source: DType, times: int) -> None:
     if times == 2: value = build.add(value + build.add(UOp(Ops.BROADCAST, I32.vec(4), (build.add(word + 1),))))
     build.store(out, g * 4, value)
   numbers = struct.pack(f"<{WORDS}f", *(1.37 * k - 20 for k in range(WORDS)))   # bits of NaN may change
-  run(build.program(), "arm64:dotprod", [bytes(4 * WORDS), words(8), numbers], cpu="max")
+  run(build.program(), "arm64:dotprod", [bytes(4 * WORDS), byte_words(8), numbers], cpu="max")
 
 def test_a_chain_adds_the_sum_of_bytes_once() -> None:
   made = names(dots(U32, I32, 4, times=5), "arm64:dotprod")
@@ -116,7 +107,7 @@ def test_rows_share_the_sum_of_bytes(arch: str) -> None:
       sums.append(value)
     again = build.add(UOp(Ops.DOT4, I32.vec(4), (first[0], second[1], sums[0])))
     for k, value in enumerate((*sums, again)): build.store(out, build.add(g * 16 + 4 * k), value)
-  run(build.program(), arch, [bytes(4 * WORDS), words(4), words(5), words(6)], cpu=CPUS[arch])
+  run(build.program(), arch, [bytes(4 * WORDS), byte_words(4), byte_words(5), byte_words(6)], cpu=CPUS[arch])
   made = names(build.program(), arch)
   if arch == "arm64:dotprod": assert made.count("saddlp") == 2 * 2 + 2, "sums of words 0, 1, and of 1 alone"
 
@@ -129,7 +120,7 @@ def test_bytes_that_are_shifted_by_themselves(down: int, mask: int, shifted: boo
   with build.loop(WORDS // 4, AxisType.GLOBAL) as g:
     value = build.add(build.load(x, g * 4, 4).alu(Ops.SHR, UOp.const(U32.vec(4), down)))
     build.store(out, g * 4, build.add(value.alu(Ops.AND, UOp.const(U32.vec(4), mask))))
-  run(build.program(), "arm64:neon", [bytes(4 * WORDS), words(7)])
+  run(build.program(), "arm64:neon", [bytes(4 * WORDS), byte_words(7)])
   assert ("and" not in names(build.program(), "arm64:neon")) == shifted
 
 def test_signs() -> None:

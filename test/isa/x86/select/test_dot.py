@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import random
 
+from generators.byte_words import WORDS, byte_words
 from generators.program_builder import Builder
 import pytest
 from x86 import kernels as x86_kernels
@@ -17,16 +18,6 @@ I32, U32 = dtypes.int32, dtypes.uint32
 AVX2, AVX512, VNNI = "x86_64:avx2", "x86_64:avx512", "x86_64:avx512vnni"
 LANES = [(AVX2, 2), (AVX2, 4), (AVX2, 8), (AVX512, 2), (AVX512, 4), (AVX512, 8), (AVX512, 16)]
 SIGNS = list(itertools.product((I32, U32), (I32, U32)))
-CORNERS = (0x80, 0xff, 0x7f, 0x00, 0x01, 0x81)   # -128 or 128, -1 or 255, 127, …
-WORDS = 64
-
-def memory(seed: int) -> bytes:
-  """Return words whose bytes are all pairs of corners, and random ones."""
-  rng = random.Random(seed)
-  pairs = list(itertools.product(CORNERS, CORNERS))
-  rng.shuffle(pairs)
-  data = bytes([byte for pair in pairs for byte in pair * 2])
-  return data + rng.randbytes(4 * WORDS - len(data))
 
 # All products are the largest, so that sums of 16 bits would overflow
 LARGEST = [bytes([byte]) * 4 * WORDS for byte in (0x80, 0xff, 0x7f)]
@@ -49,7 +40,7 @@ def dot(a: DType, b: DType, lanes: int, masks: tuple[int | None, int | None] = (
   return build.program()
 
 def run(program: Program, arch: str) -> None:
-  data = [memory(1), memory(2), bytes(random.Random(3).randbytes(4 * WORDS))]
+  data = [byte_words(1), byte_words(2), bytes(random.Random(3).randbytes(4 * WORDS))]
   x86_kernels.run(program, arch, [bytes(4 * WORDS), *data])
   for x, y in itertools.product(LARGEST, LARGEST):
     x86_kernels.run(program, arch, [bytes(4 * WORDS), x, y, bytes(4 * WORDS)])
