@@ -28,9 +28,10 @@ Function = Callable[..., object]
 def floats(*shape: int) -> np.ndarray: return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
 
 class Peer:
-  """A library: how arrays get in, and how a function of them becomes something to time."""
+  """A library: how arrays get in, in a type that NumPy may not have, and how a function of them becomes something to
+  time."""
   name = ""
-  def array(self, a: np.ndarray) -> object: return a
+  def array(self, a: np.ndarray, dtype: str) -> object: return a
   def prepare(self, f: Callable[..., object], *args: object) -> Run: return lambda: f(*args)
 
 class NumPy(Peer):
@@ -43,7 +44,7 @@ class Torch(Peer):
     torch.set_grad_enabled(False)
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     self.torch = torch
-  def array(self, a: np.ndarray) -> object: return self.torch.from_numpy(a)
+  def array(self, a: np.ndarray, dtype: str) -> object: return self.torch.from_numpy(a).to(getattr(self.torch, dtype))
 
 class Lazy(Peer):
   """tinyhw or tinygrad: captured by TinyJit, synchronized after each call."""
@@ -51,7 +52,7 @@ class Lazy(Peer):
     self.name = name
     module = importlib.import_module(name)
     self.Tensor, self.TinyJit, self.Device = module.Tensor, module.TinyJit, module.Device
-  def array(self, a: np.ndarray) -> object: return self.Tensor(a).realize()
+  def array(self, a: np.ndarray, dtype: str) -> object: return self.Tensor(a).cast(dtype).contiguous().realize()
   def prepare(self, f: Callable[..., object], *args: object) -> Run:
     jitted = self.TinyJit(lambda *xs: f(*xs).realize())
     device = self.Device[self.Device.DEFAULT]
@@ -69,6 +70,7 @@ class Workload(NamedTuple):
   functions: dict[str, Function]
   amount: float
   unit: str
+  dtype: str = "float32"   # of the inputs; NumPy has float32 only
 
 def everywhere(f: Function) -> dict[str, Function]: return dict.fromkeys(("lazy", "torch", "numpy"), f)
 
@@ -90,6 +92,10 @@ WORKLOADS = {
   **{f"sgemm{n}": Workload(lambda n=n: (floats(n, n), floats(n, n)), everywhere(lambda a, b: a @ b), 2 * n**3 / 1e9,
                            "GFLOP/s")
      for n in (256, 512, 1024, 2048, 4096)},
+  **{f"linear bfloat16 {m}x{k}x{n}": Workload(
+       lambda m=m, k=k, n=n: (floats(m, k), floats(n, k)), dict.fromkeys(("lazy", "torch"), lambda x, w: x @ w.T),
+       2 * m * k * n / 1e9, "GFLOP/s", "bfloat16")
+     for m, k, n in ((32, 2048, 2048), (128, 2048, 5632), (512, 2048, 2048), (2048, 2048, 2048))},
   "batched": Workload(lambda: (floats(32, 256, 256), floats(32, 256, 256)), everywhere(lambda a, b: a @ b),
                       2 * 32 * 256**3 / 1e9, "GFLOP/s"),
   "gemv": Workload(lambda: (floats(4096, 4096), floats(4096)), everywhere(lambda a, b: a @ b), 4 * 4096**2 / 1e9,
@@ -113,7 +119,8 @@ def prepare(library: Peer, workload: str) -> Run | None:
   """Return the function that a library runs for a workload; None if it has no way to."""
   kind = "lazy" if isinstance(library, Lazy) else library.name
   if kind not in WORKLOADS[workload].functions: return None
-  return library.prepare(WORKLOADS[workload].functions[kind], *map(library.array, WORKLOADS[workload].inputs()))
+  asked = WORKLOADS[workload]
+  return library.prepare(asked.functions[kind], *[library.array(a, asked.dtype) for a in asked.inputs()])
 
 def main() -> None:
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -129,14 +136,14 @@ def main() -> None:
   names = ["tinyhw"] + [name for name in filter(None, args.peers.split(","))
                         if importlib.util.find_spec(name) is not None]
   libraries = [turns.Library(__file__, name) for name in names]
-  print(f"{'workload':14s}" + "".join(f"{name:>12s}" for name in names) + "       ratio   tinyhw's rate")
+  print(f"{'workload':30s}" + "".join(f"{name:>12s}" for name in names) + "       ratio   tinyhw's rate")
   results: dict[str, dict[str, float]] = {}
   for name, workload in WORKLOADS.items():
     if args.workloads and not any(name.startswith(w) for w in args.workloads): continue
     found = results[name] = turns.medians(turns.take_turns(libraries, name, args.seconds))
     best = min((t for p, t in found.items() if p != "tinyhw"), default=float("nan"))
     row = "".join(f"{found[p] * 1e3:10.3f}ms" if p in found else f"{'-':>12s}" for p in names)
-    print(f"{name:14s}{row}  {best / found['tinyhw']:9.2f}x  {workload.amount / found['tinyhw']:9.1f} {workload.unit}",
+    print(f"{name:30s}{row}  {best / found['tinyhw']:9.2f}x  {workload.amount / found['tinyhw']:9.1f} {workload.unit}",
           flush=True)
   for process in libraries: process.close()
   if args.json:
