@@ -29,6 +29,11 @@ def test_training_updates_running_statistics() -> None:
   F.batch_norm(torch.tensor([[1.0], [3.0]]), mean, var, training=True, momentum=0.5)
   assert (mean.tolist(), var.tolist()) == ([1.0], [1.5])
 
+def test_an_empty_batch_leaves_running_statistics() -> None:
+  mean, var = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+  assert F.batch_norm(torch.zeros(0, 2, 3), mean, var, training=True).shape == (0, 2, 3)
+  assert mean.tolist() == [1.0, 2.0] and var.tolist() == [3.0, 4.0]
+
 @pytest.mark.parametrize("call", [
   lambda: F.batch_norm(torch.ones(2, 3), None, None), lambda: F.layer_norm(torch.ones(2, 3), (2,)),
   lambda: F.group_norm(torch.ones(2, 3), 2), lambda: F.batch_norm(torch.ones(1, 3), None, None, training=True)])

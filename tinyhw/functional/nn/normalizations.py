@@ -62,8 +62,8 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
   if count == 1 and input.numel():
     raise ShapeError(f"batch_norm wants more than one value per channel, not {input.shape}")
   x, mean, rstd = _normalized(input, axes, eps)
-  _update(running_mean, mean.reshape(-1), momentum)
-  if running_var is not None:
+  if count: _update(running_mean, mean.reshape(-1), momentum)   # an empty batch has no statistics
+  if running_var is not None and count:
     var = _wide(input).var(tuple(axes))
     _update(running_var, var, momentum)
   return _scaled(x, w, b).cast(input.dtype), mean.reshape(-1).detach(), rstd.reshape(-1).detach()
