@@ -2,6 +2,7 @@
 
 | file | content |
 |---|---|
+| polling.py | the pause between two polls of a device whose own wait has no deadline |
 | queue.py | waits with a deadline, a timeline, rings, memory for a submission |
 | memory.py | memory from a kernel driver, buffers in it, and transfers of bytes |
 | launch.py | kernels in the GPU's memory, arguments, recordings |
