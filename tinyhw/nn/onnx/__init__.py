@@ -6,12 +6,8 @@
 """
 from __future__ import annotations
 
-from tinyhw.nn.onnx import (ops_attention as ops_attention, ops_control as ops_control, ops_math as ops_math,
-                            ops_nn as ops_nn,
-                            ops_quant as ops_quant, ops_recurrent as ops_recurrent, ops_resize as ops_resize,
-                            ops_shape as ops_shape,
-                            ops_signal as ops_signal)
+from tinyhw.nn.onnx import ml as ml, ops as ops
 from tinyhw.nn.onnx.operator import Operator as Operator, onnx_ops as onnx_ops
-from tinyhw.nn.onnx.runner import (OnnxNode as OnnxNode, OnnxPBParser as OnnxPBParser, OnnxRunner as OnnxRunner,
-                                   OnnxValue as OnnxValue,
-                                   OpSetId as OpSetId)
+from tinyhw.nn.onnx.runner import (
+  OnnxNode as OnnxNode, OnnxPBParser as OnnxPBParser, OnnxRunner as OnnxRunner, OnnxValue as OnnxValue,
+  OpSetId as OpSetId)

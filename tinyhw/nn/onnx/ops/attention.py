@@ -11,10 +11,10 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.methods.matmul import masked_softmax
 from tinyhw.nn.onnx.operator import Ints, Outputs, operator
-from tinyhw.nn.onnx.ops_math import gemm
+from tinyhw.nn.onnx.ops.math import gemm
 from tinyhw.nn.onnx.data import wide
-from tinyhw.nn.onnx.ops_nn import layer_normalization
-from tinyhw.nn.onnx.ops_shape import sizes
+from tinyhw.nn.onnx.ops.normalization import layer_normalization
+from tinyhw.nn.onnx.ops.shape import sizes
 from tinyhw.tensor import Tensor
 
 MICROSOFT = "com.microsoft"

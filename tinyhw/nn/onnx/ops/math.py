@@ -88,6 +88,9 @@ def cast(x: Tensor, *, to: int, saturate: int = 1, round_mode: str = "up") -> Te
 def cast_like(x: Tensor, like: Tensor, *, saturate: int = 1, round_mode: str = "up") -> Tensor:
   return _cast(x, like.dtype, bool(saturate))
 
+@operator("BitCast", 26)
+def bit_cast(x: Tensor, *, to: int) -> Tensor: return x.bitcast(dtype_of(to))
+
 def _cast(x: Tensor, dtype: Any, saturate: bool) -> Tensor:
   """Convert to a type. If saturate, numbers too large for an 8-bit float become its largest number."""
   if dtype not in dtypes.fp8s or not saturate or not dtypes.is_float(x.dtype): return x.cast(dtype)
@@ -288,7 +291,3 @@ def determinant(x: Tensor) -> Tensor:
     safe = pivot.eq(0).where(1.0, pivot).reshape(-1, 1, 1)
     m = (rows > k).where(m - m[:, :, k:k + 1] / safe * m[:, k:k + 1], m)
   return result.reshape(x.shape[:-2])
-
-
-@operator("Binarizer", 1, "ai.onnx.ml")
-def binarizer(x: Tensor, *, threshold: float = 0.0) -> Tensor: return (x > threshold).cast(x.dtype)

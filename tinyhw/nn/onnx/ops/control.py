@@ -10,7 +10,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, IndexRangeError
 from tinyhw.nn.onnx.operator import (
   Body, Int, Ints, Known, Outputs, Scalar, Value, as_numbers, as_tensor, of_numbers, operator)
-from tinyhw.nn.onnx.ops_shape import axis_of
+from tinyhw.nn.onnx.ops.shape import axis_of
 from tinyhw.tensor import Tensor
 
 MOST_TURNS = 4096   # iterations of a loop, which is unrolled; more are taken for an endless loop

@@ -1,4 +1,4 @@
-"""Operators of ONNX for neural networks: convolutions, pooling, normalization, losses, random numbers.
+"""Operators of ONNX that slide windows over images: convolutions and pooling.
 
 Source: ONNX operator schemas (ai.onnx).
 """
@@ -11,9 +11,9 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.helpers import ceildiv
 from tinyhw.methods.convolution import window_view
-from tinyhw.nn.onnx.operator import Ints, Outputs, Scalar, operator
-from tinyhw.nn.onnx.data import dtype_of, wide
-from tinyhw.nn.onnx.ops_shape import axis_of, check_count, sizes
+from tinyhw.nn.onnx.operator import Ints, Outputs, operator
+from tinyhw.nn.onnx.data import wide
+from tinyhw.nn.onnx.ops.shape import check_count, sizes
 from tinyhw.tensor import Tensor
 
 def per_channel(v: Tensor, ndim: int) -> Tensor:
@@ -264,194 +264,12 @@ def max_unpool(x: Tensor, places: Tensor, output_shape: Ints | None = None, *, k
   check_count(math.prod(output_shape), "MaxUnpool")
   return y.pad([(0, o - d) for o, d in zip(output_shape, shape)])
 
-def _spatial_axes(x: Tensor) -> tuple[int, ...]: return tuple(range(2, 2 + len(spatial(x))))
+def spatial_axes(x: Tensor) -> tuple[int, ...]: return tuple(range(2, 2 + len(spatial(x))))
 @operator("GlobalAveragePool")
-def global_average_pool(x: Tensor) -> Tensor: return x.mean(_spatial_axes(x), keepdim=True)
+def global_average_pool(x: Tensor) -> Tensor: return x.mean(spatial_axes(x), keepdim=True)
 @operator("GlobalMaxPool")
-def global_max_pool(x: Tensor) -> Tensor: return x.max(_spatial_axes(x), keepdim=True)
+def global_max_pool(x: Tensor) -> Tensor: return x.max(spatial_axes(x), keepdim=True)
 @operator("GlobalLpPool")
 def global_lp_pool(x: Tensor, *, p: int = 2) -> Tensor:
   if p < 1: raise ArgumentError(f"p={p}: give 1 or more")
-  return wide(x).abs().pow(p).sum(_spatial_axes(x), keepdim=True).pow(1 / p).cast(x.dtype)
-
-# ***** normalization *****
-
-@operator("BatchNormalization")
-def batch_normalization_of_old(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5,
-                               momentum: float = 0.9,
-                               is_test: int = 0, spatial: int = 1) -> Tensor:
-  return _normalized(x, scale, b, mean, var, epsilon)
-
-@operator("BatchNormalization", 7)
-def batch_normalization(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5,
-                        momentum: float = 0.9,
-                        spatial: int = 1) -> Tensor:
-  """Normalize with the given statistics. Version 7 may ask for training, but an exported model does not."""
-  return _normalized(x, scale, b, mean, var, epsilon)
-
-@operator("BatchNormalization", 14)
-def batch_normalization_or_training(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *,
-                                    epsilon: float = 1e-5, momentum: float = 0.9,
-                                    training_mode: int = 0) -> Any:
-  """Normalize. With training_mode, use the statistics of the batch, and also return the running statistics, moved
-  towards them."""
-  if not training_mode: return _normalized(x, scale, b, mean, var, epsilon)
-  axes = tuple(i for i in range(x.ndim) if i != 1)
-  new_mean, new_var = wide(x).mean(axes), wide(x).var(axes, correction=0)
-  def moved(old: Tensor, new: Tensor) -> Tensor: return (old * momentum + new * (1 - momentum)).cast(old.dtype)
-  return _normalized(x, scale, b, new_mean, new_var, epsilon), moved(mean, new_mean), moved(var, new_var)
-
-def _normalized(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, epsilon: float) -> Tensor:
-  factor = per_channel((wide(var) + epsilon).rsqrt() * scale, x.ndim)
-  return ((x - per_channel(mean, x.ndim)) * factor + per_channel(b, x.ndim)).cast(x.dtype)
-
-def standardized(x: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
-  """Return (x normalized to mean 0 and variance 1 over the axes, the mean, the inverse standard deviation), in float32
-  at least."""
-  v = wide(x)
-  mean = v.mean(axes, keepdim=True)
-  inverse = ((v - mean).square().mean(axes, keepdim=True) + epsilon).rsqrt()
-  return (v - mean) * inverse, mean, inverse
-
-@operator("LayerNormalization", 17)
-@operator("LayerNormalization")
-def layer_normalization(x: Tensor, scale: Tensor, b: Tensor | None = None, *, axis: int = -1, epsilon: float = 1e-5,
-                        stash_type: int = 1,
-                        outputs: Outputs = 1) -> Any:
-  y, mean, inverse = standardized(x, tuple(range(axis_of(axis, x.ndim), x.ndim)), epsilon)
-  y = y.cast(x.dtype) * scale
-  results = (y if b is None else y + b).cast(x.dtype), mean, inverse
-  return results[:max(1, outputs)]
-
-@operator("RMSNormalization", 23)
-def rms_normalization(x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5,
-                      stash_type: int = 1) -> Tensor:
-  v = wide(x)
-  inverse = (v.square().mean(tuple(range(axis_of(axis, x.ndim), x.ndim)), keepdim=True) + epsilon).rsqrt()
-  return (v * inverse).cast(x.dtype) * scale
-
-@operator("InstanceNormalization", 6)
-def instance_normalization(x: Tensor, scale: Tensor, b: Tensor, *, epsilon: float = 1e-5) -> Tensor:
-  return (standardized(x, _spatial_axes(x), epsilon)[0] * per_channel(scale, x.ndim)
-          + per_channel(b, x.ndim)).cast(x.dtype)
-
-def _grouped(x: Tensor, num_groups: int, epsilon: float) -> Tensor:
-  if num_groups < 1 or int(x.shape[1]) % num_groups:
-    raise ArgumentError(f"{x.shape[1]} channels do not make {num_groups} groups")
-  return standardized(x.reshape(x.shape[0], num_groups, -1), (2,), epsilon)[0]
-
-@operator("GroupNormalization", 18)
-def group_normalization_per_group(x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int,
-                                  epsilon: float = 1e-5) -> Tensor:
-  """Until version 21, scale and bias have one number per group."""
-  y = _grouped(x, num_groups, epsilon)
-  return (y * scale.reshape(1, -1, 1) + b.reshape(1, -1, 1)).reshape(x.shape).cast(x.dtype)
-
-@operator("GroupNormalization", 21)
-def group_normalization(x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5,
-                        stash_type: int = 1) -> Tensor:
-  y = _grouped(x, num_groups, epsilon).reshape(x.shape)
-  return (y * per_channel(scale, x.ndim) + per_channel(b, x.ndim)).cast(x.dtype)
-
-@operator("MeanVarianceNormalization", 9)
-def mean_variance_normalization(x: Tensor, *, axes: Ints | None = None) -> Tensor:
-  found = tuple(axis_of(a, x.ndim) for a in ([0, 2, 3] if axes is None else axes))
-  v = wide(x)
-  centred = v - v.mean(found, keepdim=True)
-  return (centred / (centred.square().mean(found, keepdim=True).sqrt() + 1e-9)).cast(x.dtype)
-
-@operator("LpNormalization")
-def lp_normalization(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
-  if p not in (1, 2): raise ArgumentError(f"p is 1 or 2, not {p}")
-  v = wide(x)
-  norm = v.abs().sum(axis, keepdim=True) if p == 1 else v.square().sum(axis, keepdim=True).sqrt()
-  return norm.eq(0).where(0, v / norm).cast(x.dtype)
-
-@operator("LRN")
-def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Tensor:
-  """Divide each element by a power of the mean square of `size` channels around it. Source: Krizhevsky et al. 2012."""
-  if size < 1 or x.ndim < 2: raise ArgumentError(f"LRN over {size} channels of shape {x.shape}")
-  v = wide(x)
-  flat = v.square().reshape(x.shape[0], 1, x.shape[1], -1)
-  total = Tensor(window_view(flat.pad([None, None, ((size - 1) // 2, size // 2), None]).uop, (size, 1), (1, 1),
-                             (1, 1))).sum((4, 5)).reshape(x.shape)
-  return (v / (total * (alpha / size) + bias).pow(beta)).cast(x.dtype)
-
-# ***** training and losses *****
-
-@operator("Dropout", 7)
-def dropout_by_attribute(x: Tensor, *, ratio: float = 0.5, outputs: Outputs = 1) -> Any:
-  """Return the input: a model that runs does not train."""
-  return (x, x.ones_like(dtype=dtypes.bool)) if outputs > 1 else x
-
-@operator("Dropout", 12, folds=False)
-def dropout(x: Tensor, ratio: Scalar | None = None, training_mode: Scalar | None = None, *, seed: int | None = None,
-            outputs: Outputs = 1) -> Any:
-  p = 0.5 if ratio is None else float(ratio)
-  if not training_mode or p == 0: return (x, x.ones_like(dtype=dtypes.bool)) if outputs > 1 else x
-  kept = Tensor.rand(*x.shape, device=x.device) >= p
-  y = kept.where(x / (1 - p), x.zeros_like())
-  return (y, kept) if outputs > 1 else y
-
-def _loss(log_probabilities: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int | None,
-          reduction: str) -> Tensor:
-  """Return the loss of classes in axis 1."""
-  out, log_probabilities = log_probabilities.dtype, wide(log_probabilities)
-  classes = int(log_probabilities.shape[1])
-  index = target.cast(dtypes.int64)
-  place = Tensor.arange(classes, dtype=dtypes.int64, device=target.device).reshape(1, -1, *[1] * (target.ndim - 1))
-  hit = index.unsqueeze(1).eq(place)
-  factor = hit.cast(log_probabilities.dtype) if weight is None else hit.where(per_channel(weight, target.ndim + 1), 0)
-  factor = factor.sum(1)
-  if ignore_index is not None: factor = index.eq(ignore_index).where(0, factor)
-  loss = -hit.where(log_probabilities, 0).sum(1) * factor
-  if reduction in ("none", "sum"): return (loss if reduction == "none" else loss.sum()).cast(out)
-  if reduction != "mean": raise ArgumentError(f"reduction is none, mean or sum, not {reduction!r}")
-  return (loss.sum() / wide(factor).sum() if weight is not None or ignore_index is not None else loss.mean()).cast(out)
-
-@operator("NegativeLogLikelihoodLoss", 12)
-def negative_log_likelihood_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, *,
-                                 ignore_index: int | None = None,
-                                 reduction: str = "mean") -> Tensor:
-  return _loss(x, target, weight, ignore_index, reduction)
-
-@operator("SoftmaxCrossEntropyLoss", 12)
-def softmax_cross_entropy_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, *,
-                               ignore_index: int | None = None, reduction: str = "mean",
-                               outputs: Outputs = 1) -> Any:
-  logs = x.log_softmax(1)
-  loss = _loss(logs, target, weight, ignore_index, reduction)
-  return (loss, logs) if outputs > 1 else loss
-
-# ***** random numbers: those of Tensor.manual_seed; a seed in the model is ignored *****
-
-def _random(kind: str, shape: Any, a: float, b: float, dtype: Any) -> Tensor:
-  check_count(math.prod(shape), "a random tensor")
-  if any(d < 0 for d in shape): raise ShapeError(f"a shape has no negative sizes: {shape}")
-  if not dtypes.is_float(dtype): raise ArgumentError(f"random numbers have a float type, not {dtype}")
-  return (Tensor.normal(*shape, mean=a, std=b, dtype=dtype) if kind == "normal"
-          else Tensor.uniform(*shape, low=a, high=b, dtype=dtype))
-
-@operator("RandomNormal", folds=False)
-def random_normal(*, shape: Ints, dtype: int = 1, mean: float = 0.0, scale: float = 1.0,
-                  seed: float | None = None) -> Tensor:
-  return _random("normal", shape, mean, scale, dtype_of(dtype))
-@operator("RandomUniform", folds=False)
-def random_uniform(*, shape: Ints, dtype: int = 1, low: float = 0.0, high: float = 1.0,
-                   seed: float | None = None) -> Tensor:
-  return _random("uniform", shape, low, high, dtype_of(dtype))
-@operator("RandomNormalLike", folds=False)
-def random_normal_like(x: Tensor, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0,
-                       seed: float | None = None) -> Tensor:
-  return _random("normal", sizes(x), mean, scale, x.dtype if dtype is None else dtype_of(dtype))
-@operator("RandomUniformLike", folds=False)
-def random_uniform_like(x: Tensor, *, dtype: int | None = None, low: float = 0.0, high: float = 1.0,
-                        seed: float | None = None) -> Tensor:
-  return _random("uniform", sizes(x), low, high, x.dtype if dtype is None else dtype_of(dtype))
-@operator("Bernoulli", folds=False)
-def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None) -> Tensor:
-  return (Tensor.rand(*x.shape, device=x.device) < x).cast(x.dtype if dtype is None else dtype_of(dtype))
-@operator("Multinomial", folds=False)
-def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Tensor:
-  check_count(sample_size, "Multinomial")
-  return x.softmax(-1).multinomial(sample_size, replacement=True).cast(dtype_of(dtype))
+  return wide(x).abs().pow(p).sum(spatial_axes(x), keepdim=True).pow(1 / p).cast(x.dtype)

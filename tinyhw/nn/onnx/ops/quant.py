@@ -9,9 +9,9 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.nn.onnx.data import FOUR_BITS, dtype_of
 from tinyhw.nn.onnx.operator import Ints, define, operator
-from tinyhw.nn.onnx.ops_math import cast
-from tinyhw.nn.onnx.ops_nn import convolve, per_channel
-from tinyhw.nn.onnx.ops_shape import axis_of, sizes
+from tinyhw.nn.onnx.ops.math import cast
+from tinyhw.nn.onnx.ops.windows import convolve, per_channel
+from tinyhw.nn.onnx.ops.shape import axis_of, sizes
 from tinyhw.tensor import Tensor
 
 MICROSOFT = "com.microsoft"

@@ -12,7 +12,7 @@ from typing import Any
 
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.nn.onnx.operator import Floats, Outputs, Strings, operator
-from tinyhw.nn.onnx.ops_shape import sizes
+from tinyhw.nn.onnx.ops.shape import sizes
 from tinyhw.tensor import Tensor
 
 Function = Callable[[Tensor], Tensor]

@@ -15,7 +15,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.nn.onnx.operator import Floats, Ints, operator
 from tinyhw.nn.onnx.data import wide
-from tinyhw.nn.onnx.ops_shape import axis_of, check_count, sizes
+from tinyhw.nn.onnx.ops.shape import axis_of, check_count, sizes
 from tinyhw.tensor import Tensor
 
 # ***** Resize *****

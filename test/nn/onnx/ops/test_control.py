@@ -40,7 +40,7 @@ def test_loops_end_by_count_or_condition() -> None:
   assert compute(nodes, ["y", "all"], {"c": np.array(True)}, x=np.array(1, F32)) == [7.0, [1, 2, 4, 7]]
 
 def test_loops_without_an_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr("tinyhw.nn.onnx.ops_control.MOST_TURNS", 50)
+  monkeypatch.setattr("tinyhw.nn.onnx.ops.control.MOST_TURNS", 50)
   body = graph([node("Identity", ["go"], ["go2"])], [value_info("i"), value_info("go")], ["go2"])
   with pytest.raises(TinyError, match="more than 50 turns"): compute([node("Loop", ["n", "c"], [], body=body)], [],
       {"n": np.array(1 << 40), "c": np.array(True)})

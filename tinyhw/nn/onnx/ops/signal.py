@@ -11,7 +11,7 @@ from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.methods.convolution import window_view
 from tinyhw.nn.onnx.data import dtype_of
 from tinyhw.nn.onnx.operator import Float, Int, define, operator
-from tinyhw.nn.onnx.ops_shape import axis_of, check_count
+from tinyhw.nn.onnx.ops.shape import axis_of, check_count
 from tinyhw.tensor import Tensor
 
 def _window(*terms: float) -> Callable[..., Tensor]:
