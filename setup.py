@@ -32,7 +32,7 @@ setup(
   extras_require={
     "test": ["pytest>=9", "pytest-xdist>=3.5", "hypothesis>=6.100", "numpy>=2", "ruff>=0.6", "mypy>=1.11"],
     # other projects' own test data: test/oracles
-    "oracles": ["torch", "scipy", "expecttest", "mpmath"],
+    "oracles": ["torch", "scipy", "expecttest", "mpmath", "onnx", "ml_dtypes"],
     "bench": ["torch", "numpy>=2", "tinygrad"],
     # clang's assembler for AMD (411 MB), NVIDIA's disassembler (690 MB)
     "oracle": ["ziglang>=0.17", "triton>=3.7; sys_platform == 'linux'"],

@@ -220,8 +220,8 @@ def test_the_writer_of_this_test_agrees_with_the_onnx_package() -> None:
     for info in graph.output:
       info.type.tensor_type.elem_type = 1
       info.type.tensor_type.shape.SetInParent()
-    for node in graph.node:
-      for a in node.attribute:
+    for inner in graph.node:
+      for a in inner.attribute:
         if a.HasField("g"): with_types(a.g)
   for data in (convnet()[0], branching(), shapes()):
     model = onnx.load_model_from_string(data)
