@@ -74,7 +74,8 @@ class Tensor(Kernels, metaclass=_TensorType):
   """An n-dimensional array of one type on one device.
 
   data: a number, nested lists, bytes, anything with the buffer protocol or __array__, a path (the file's bytes, on
-  DISK), a graph node, a Tensor, or None, which is 0.
+  DISK), a graph node, a Tensor, or None, which is 0. An array of ml_dtypes has the same type here, or the narrowest
+  one that holds its elements (int4: int8).
   device: None is `Device.DEFAULT`. dtype: None follows the data. requires_grad: see the property.
   """
   __slots__ = ()

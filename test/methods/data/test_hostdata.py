@@ -112,3 +112,16 @@ def test_complex_data_has_two_planes() -> None:
   for make in (lambda: hostdata.from_nested([1j], dtypes.float32),
                lambda: hostdata.from_array(np.array([1j]), dtypes.float32)):
     with pytest.raises(DTypeError, match="take a complex type"): make()
+
+def test_arrays_of_ml_dtypes() -> None:
+  ml_dtypes = pytest.importorskip("ml_dtypes")
+  numbers = np.array([[0, 1, -2, 6], [0.5, -4, 3, 1]], np.float32)
+  for name, (wanted, _) in hostdata.EXTENSIONS.items():
+    x = numbers.astype(getattr(ml_dtypes, name))
+    for part in (x, x.T, x[:, ::2], x[:0], x[0, 0]):
+      t = Tensor(part)
+      assert (t.dtype, t.shape) == (wanted, part.shape), name
+      np.testing.assert_array_equal(np.array(t.tolist()).reshape(part.shape), part.astype(np.float64), name)
+    assert Tensor(x, dtype=dtypes.float64).tolist()[1][3] == float(x[1, 3]), name
+  every = np.arange(256, dtype=np.uint8).view(ml_dtypes.float8_e8m0fnu)
+  np.testing.assert_array_equal(np.array(Tensor(every).tolist()), every.astype(np.float64))

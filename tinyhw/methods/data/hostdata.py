@@ -146,6 +146,7 @@ def from_array(data: Any, dtype: DType | None) -> HostData:
   try: view = memoryview(data)
   except (TypeError, ValueError):
     data = _array_of(data)
+    if getattr(data.dtype, "name", "") in EXTENSIONS: return _of_extension(data, dtype)
     try: view = memoryview(data)
     except (TypeError, ValueError) as error:
       raise DTypeError(f"cannot make a tensor of an array of {data.dtype}: {error}; give numbers") from None
@@ -162,6 +163,30 @@ def from_array(data: Any, dtype: DType | None) -> HostData:
   if dtype is None or dtype is source:
     return HostData(truth(raw) if source is dtypes.bool else raw, tuple(view.shape or ()), source)
   return HostData(pack(list(elements(raw, source)), dtype), tuple(view.shape or ()), dtype)
+
+# Types of the package ml_dtypes, which have no buffers: the type here, and the NumPy type by which the elements are
+# read. Types that are missing here become the narrowest one that holds them.
+EXTENSIONS: dict[str, tuple[DType, str]] = {
+  "bfloat16": (dtypes.bfloat16, "uint16"), "float8_e4m3fn": (dtypes.fp8e4m3, "uint8"),
+  "float8_e5m2": (dtypes.fp8e5m2, "uint8"), "float8_e4m3fnuz": (dtypes.fp8e4m3fnuz, "uint8"),
+  "float8_e5m2fnuz": (dtypes.fp8e5m2fnuz, "uint8"),
+  "float8_e3m4": (dtypes.float16, "float16"), "float8_e4m3": (dtypes.float16, "float16"),
+  "float8_e4m3b11fnuz": (dtypes.float16, "float16"), "float8_e8m0fnu": (dtypes.bfloat16, "float32"),
+  **dict.fromkeys(("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"), (dtypes.fp8e4m3, "float32")),
+  **dict.fromkeys(("int1", "int2", "int4"), (dtypes.int8, "int8")),
+  **dict.fromkeys(("uint1", "uint2", "uint4"), (dtypes.uint8, "uint8")),
+}
+_BITS = frozenset(("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"))   # read by bits
+
+def _of_extension(data: Any, dtype: DType | None) -> HostData:
+  """Convert an array of a type of EXTENSIONS. Numbers that are read as another type are rounded to the type here."""
+  name = data.dtype.name
+  source, read = EXTENSIONS[name]
+  raw = data.view(read).tobytes() if name in _BITS else data.astype(read).tobytes()
+  if read == "float32": raw = bytes(pack(list(elements(raw, dtypes.float32)), source))
+  if dtype is not None and dtype is not source:
+    raw, source = bytes(pack(list(elements(raw, source)), dtype)), dtype
+  return HostData(raw, tuple(data.shape), source)
 
 def _array_of(data: Any) -> Any:
   """Return an object without a buffer as a NumPy array. Raises ArgumentError."""
