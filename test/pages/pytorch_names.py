@@ -6,6 +6,7 @@ from pathlib import Path
 from tinyhw.compat.torch.table import TABLE
 from tinyhw.methods.names import NAMES
 
+TITLES = {"": "torch", "@": "modes and settings of torch", "methods": "methods of torch.Tensor alone"}
 SHOWN = 30   # names in a row
 RECORD = Path(__file__).resolve().parents[1] / "oracles/torch_ops.json"
 
@@ -23,7 +24,7 @@ def functions() -> str:
   for namespace, rows in TABLE.items():
     names = sorted(name for name in rows if not name.startswith("_"))
     if not names: continue
-    title = {"": "torch", "methods": "methods of torch.Tensor alone"}.get(namespace, f"torch.{namespace}")
+    title = TITLES.get(namespace, f"torch.{namespace}")
     for begin in range(0, len(names), SHOWN):
       row = names[begin:begin + SHOWN]
       parts.append(f"| {title if not begin else ''} | {', '.join(f'`{name}`' for name in row)} |\n")

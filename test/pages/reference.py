@@ -25,6 +25,9 @@ PAGES = (
   Page("tensor.md", "Tensor", "tinyhw.tensor", ("Tensor",)),
   Page("nn.md", "Layers", "tinyhw.nn"),
   Page("optim.md", "Optimizers", "tinyhw.nn.optim"),
+  Page("optim-rules.md", "Optimizers by a rule", "tinyhw.nn.optim.ruled"),
+  Page("schedules.md", "Schedules of learning rates", "tinyhw.nn.optim.schedules"),
+  Page("cycles.md", "Cycles and plateaus", "tinyhw.nn.optim.cycles"),
   Page("state.md", "Models in files", "tinyhw.nn.state", (
     "get_state_dict", "get_parameters", "load_state_dict", "safe_load", "safe_save", "safe_load_metadata", "torch_load",
     "npy_load", "npy_save",

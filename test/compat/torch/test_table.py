@@ -23,7 +23,7 @@ def test_the_table_names_what_pytorch_has() -> None:
   torch = pytest.importorskip("torch")
   for namespace, name, *_ in ROWS:
     holder = torch.Tensor if namespace == "methods" else torch
-    for part in namespace.split(".") if namespace not in ("", "methods") else (): holder = getattr(holder, part)
+    for part in namespace.split(".") if namespace not in ("", "@", "methods") else (): holder = getattr(holder, part)
     if namespace == "methods" and hasattr(holder, f"{name}_") or name in PRIVATE: continue
     assert hasattr(holder, name), f"PyTorch has no {namespace}.{name}"
 

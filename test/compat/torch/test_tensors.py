@@ -71,3 +71,14 @@ def test_gradients() -> None:
   (x * x).sum().backward(retain_graph=True)
   assert x.grad.tolist() == [2.0, 4.0]
   assert type(x.grad) is torch.Tensor
+
+def test_copies_into_memory() -> None:
+  x = torch.zeros(2, 2)
+  x.copy_(torch.tensor([1, 2]))
+  assert x.tolist() == [[1.0, 2.0], [1.0, 2.0]] and x.dtype is torch.float32
+  w = torch.ones(2, requires_grad=True)
+  w.data.mul_(3)
+  assert w.tolist() == [3.0, 3.0] and w.requires_grad and not w.data.requires_grad
+  w.data = torch.tensor([5.0, 6.0])
+  assert w.tolist() == [5.0, 6.0]
+  with pytest.raises(ArgumentError, match="copies a tensor"): x.copy_(3)

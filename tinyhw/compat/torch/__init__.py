@@ -32,8 +32,9 @@ def _namespace(name: str) -> Any:
   return _sys.modules[full]
 
 linalg, special, masked = (_namespace(_n) for _n in ("linalg", "special", "masked"))
-nn, signal, fft = (_namespace(_n) for _n in ("nn", "signal", "fft"))
+nn, signal, fft, optim = (_namespace(_n) for _n in ("nn", "signal", "fft", "optim"))
 nn.functional, signal.windows = _namespace("nn.functional"), _namespace("signal.windows")
+optim.lr_scheduler = _namespace("optim.lr_scheduler")
 
 def __getattr__(name: str) -> Any:
   """The names of torch itself, on first use."""

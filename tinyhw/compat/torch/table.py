@@ -14,7 +14,7 @@ from typing import Any
 from tinyhw.compat.torch.dress import dressed
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError
-from tinyhw.tensor import NoGrad, Tensor
+from tinyhw.tensor import Tensor
 
 _CREATION, _CONVERSION = "tinyhw.compat.torch.creation", "tinyhw.compat.torch.conversion"
 _COMPLEX = "tinyhw.compat.torch.complexes"
@@ -175,6 +175,24 @@ _LAYERS = {
   f"{_MODULES}.transformer": """Transformer=EncoderDecoder TransformerEncoder TransformerDecoder TransformerEncoderLayer
     TransformerDecoderLayer""",
 }
+_COMPAT = "tinyhw.compat.torch"
+_OPTIM = f"{_COMPAT}.optimizers"
+_OPTIMIZERS = {
+  f"{_OPTIM}.optimizer": "Optimizer=TorchOptimizer",
+  f"{_OPTIM}.algorithms": """SGD Adam AdamW RMSprop Adagrad Adadelta Adamax NAdam RAdam ASGD Rprop Adafactor Muon
+    SparseAdam""",
+  f"{_OPTIM}.lbfgs": "LBFGS",
+}
+_SCHEDULES = {
+  "tinyhw.nn.optim.schedules": """LRScheduler LambdaLR MultiplicativeLR StepLR MultiStepLR ConstantLR LinearLR
+    ExponentialLR PolynomialLR CosineAnnealingLR SequentialLR ChainedScheduler _LRScheduler=LRScheduler""",
+  "tinyhw.nn.optim.cycles": "CosineAnnealingWarmRestarts OneCycleLR CyclicLR ReduceLROnPlateau",
+}
+# Names of torch that are taken as they are.
+_AS_THEY_ARE = {
+  f"{_COMPAT}.modes": """no_grad enable_grad set_grad_enabled inference_mode is_grad_enabled
+    is_inference_mode_enabled""",
+}
 _MASKED = {f"{_F}.masked": """sum prod cumsum cumprod amax amin argmax argmin mean median norm var std softmax
   log_softmax softmin normalize logsumexp logaddexp"""}
 _WINDOWS = {f"{_F}.windows": """general_cosine general_hamming hamming hann blackman nuttall bartlett cosine exponential
@@ -202,19 +220,23 @@ def _read(rows: dict[str, str]) -> dict[str, tuple[str, str]]:
 TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for namespace, rows in {
   "": _TORCH, "methods": _METHODS, "nn.functional": _FUNCTIONAL, "special": _SPECIALS, "linalg": _LINEAR,
   "masked": _MASKED, "signal.windows": _WINDOWS, "nn": _LAYERS, "signal": {}, "fft": _FFT,
-  "ops.aten": {f"{_F}.reductions": "_safe_softmax=safe_softmax"}}.items()}
+  "optim": _OPTIMIZERS, "optim.lr_scheduler": _SCHEDULES,
+  "@": _AS_THEY_ARE, "ops.aten": {f"{_F}.reductions": "_safe_softmax=safe_softmax"}}.items()}
 
-CLASSES = frozenset({"nn"})   # namespaces of classes, which are taken as they are
+# Namespaces of classes, which are taken as they are.
+CLASSES = frozenset({"nn", "optim", "optim.lr_scheduler"})
 
 def names(namespace: str) -> list[str]:
   """Return the names of a namespace."""
-  return [*TABLE[namespace], *(_constants() if not namespace else ())]
+  return [*TABLE[namespace], *([*_constants(), *TABLE["@"]] if not namespace else ())]
 
 def find(namespace: str, name: str) -> Any:
   """Return what a name of a namespace stands for. Raises AttributeError."""
   if not namespace and name in _constants(): return _constants()[name]
   rows = TABLE[namespace]
-  if namespace in CLASSES and name in rows: return getattr(importlib.import_module(rows[name][0]), rows[name][1])
+  if not namespace and name in TABLE["@"]: namespace, rows = "@", TABLE["@"]
+  if namespace in ("@", *CLASSES) and name in rows:
+    return getattr(importlib.import_module(rows[name][0]), rows[name][1])
   if name in rows: return _function(namespace, name)
   if not namespace and name.endswith("_") and name[:-1] in rows:
     return lambda input, *args, **keywords: getattr(input, name)(*args, **keywords)
@@ -264,7 +286,7 @@ def _constants() -> dict[str, Any]:
   kind = importlib.import_module("tinyhw.compat.torch.tensors").TorchTensor
 
   return {**kinds, **{k: kinds[v] for k, v in aliases.items()}, **formats, "Tensor": kind, "Size": tuple,
-          "inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e, "no_grad": NoGrad, "device": str,
+          "inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e, "device": str,
           "ops": importlib.import_module("types").SimpleNamespace(aten=_Overloads())}
 
 class _Overloads:

@@ -32,8 +32,25 @@ class TorchTensor(Tensor):
       raise ArgumentError(f"a result of shape {value.shape} cannot be written into a tensor of shape {self.shape}")
     if rank(value.dtype) > rank(self.dtype):
       raise DTypeError(f"a result of {value.dtype} cannot be written into a tensor of {self.dtype}; cast one of them")
-    plain(self).assign(plain(value.cast(self.dtype)))
+    new = plain(value.cast(self.dtype))
+    if self.holds_complex: plain(self).assign(new)
+    else: self.assign(new)      # a write through another handle would be done at once
     return self
+
+  def copy_(self, src: Any, non_blocking: bool = False) -> Any:
+    """Write the elements of another tensor, cast and broadcast, into this one."""
+    if not isinstance(src, Tensor): raise ArgumentError(f"copy_ copies a tensor, not {src!r}")
+    return self._put(dress(plain(src).cast(self.dtype).expand(self.shape)))
+
+  @property
+  def data(self) -> Any:
+    """The same memory without a gradient. To set it writes another tensor's elements."""
+    return dress(plain(self).detach())
+
+  @data.setter
+  def data(self, value: Any) -> None:
+    if value.shape == self.shape and value.dtype is self.dtype: self.copy_(value.detach())
+    else: Tensor.replace(self, plain(value).detach())
 
   def __getitem__(self, indices: Any) -> Any: return dress(plain(self)[plain(indices)])
   def __setitem__(self, indices: Any, v: Any) -> None: plain(self)[plain(indices)] = plain(v)

@@ -362,11 +362,17 @@ class Module:
 def _dotted(prefix: str, name: str) -> str: return f"{prefix}.{name}" if prefix else name
 def _indented(text: str) -> str: return text.replace("\n", "\n  ")
 
-def _registered(hooks: dict[int, Any], hook: Callable[..., Any], with_keywords: bool) -> RemovableHandle:
+def registered(hooks: dict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
+  """Add a hook, and return the way to remove it."""
   if not callable(hook): raise ArgumentError(f"a hook is a function, not {hook!r}")
   key = next(_numbers)
-  hooks[key] = hook, with_keywords
+  hooks[key] = hook
   return RemovableHandle(hooks, key)
+
+def _registered(hooks: dict[int, Any], hook: Callable[..., Any], with_keywords: bool) -> RemovableHandle:
+  found = registered(hooks, hook)
+  hooks[found.key] = hook, with_keywords
+  return found
 
 def _value(x: Any) -> Tensor:
   """Return a value of a state: a tensor of ours, of PyTorch's, or an array."""

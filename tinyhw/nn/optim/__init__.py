@@ -1,8 +1,9 @@
-"""Optimizers: SGD with momentum, LARS, Muon, Adam, AdamW, LAMB.
+"""Optimizers: SGD with momentum, LARS, Muon, Adam, AdamW, LAMB; and, by rules of their own (ruled.py, loaded at first
+use), RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Lion, Adafactor.
 
 `step()` reads `grad` of the parameters (`loss.backward()` fills it) and assigns new values in place, all in one
-schedule. The learning rate is a Tensor: assign to it to change it, inside of a TinyJit too. All state to be saved is in
-attributes that `state.get_state_dict` finds.
+schedule. The learning rate is a Tensor: `optimizer.lr = 0.1` or `assign` changes it, between calls of a TinyJit too.
+So do the schedules of schedules.py. All state to be saved is in attributes that `state.get_state_dict` finds.
 
 A step computes in the type of each parameter, at least float32. Shared values are rounded to that type last. The
 learning rate has the widest type of the parameters. The bias correction of Adam is kept in float64, since 1 - b**t
@@ -12,6 +13,8 @@ fused=True treats all parameters as one long vector: a few large kernels instead
 """
 from __future__ import annotations
 from collections.abc import Iterable
+import importlib
+from typing import Any
 
 from tinyhw.device import Device, DeviceLike
 from tinyhw.dtype import DType, dtypes, least_upper_dtype
@@ -24,6 +27,24 @@ def _storage(value: float, size: int, dtype: DType, device: DeviceLike) -> Tenso
   """Return a vector of one value in storage, filled without a kernel."""
   data = bytes(size * dtype.itemsize) if value == 0 else [value] * size
   return Tensor(data, device=device, dtype=dtype, requires_grad=False)
+
+_RULED = ("RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "Lion", "Adafactor")
+
+def __getattr__(name: str) -> Any:
+  """Load the optimizers of ruled.py on first use."""
+  if name not in _RULED: raise AttributeError(f"module 'tinyhw.nn.optim' has no attribute {name!r}")
+  found = globals()[name] = getattr(importlib.import_module("tinyhw.nn.optim.ruled"), name)
+  return found
+
+def __dir__() -> list[str]: return sorted({*globals(), *_RULED})
+
+class RateGroup(dict[str, Any]):
+  """The learning rate of an optimizer as an item, "lr", for schedules. To set it assigns to the optimizer's Tensor."""
+  _rate: Tensor | None = None
+
+  def __setitem__(self, key: str, value: Any) -> None:
+    super().__setitem__(key, value)
+    if key == "lr" and self._rate is not None: self._rate.assign(self._rate.full_like(finite("lr", value)))
 
 def _wide(*tensors: Tensor) -> DType:
   """Return the type in which a step of tensors is computed: the widest of theirs, at least float32."""
@@ -61,6 +82,21 @@ class Optimizer:
     self.lr = lr if isinstance(lr, Tensor) else _storage(finite("lr", lr), 1, rate, self.device)
     if self.lr.numel() != 1: raise ArgumentError(f"lr is one number, and its shape is {self.lr.shape}")
     Tensor.realize(*self.params)
+
+  def __setattr__(self, name: str, value: Any) -> None:
+    """Set an attribute. A number for lr is assigned to the Tensor that is there."""
+    old = self.__dict__.get("lr") if name == "lr" and not isinstance(value, Tensor) else None
+    if old is None: object.__setattr__(self, name, value)
+    else: old.assign(old.full_like(finite("lr", value)))
+
+  @property
+  def param_groups(self) -> list[RateGroup]:
+    """A list of one dict with the learning rate as "lr", which schedules read and set."""
+    if "_groups" not in self.__dict__:
+      group = RateGroup(lr=self.lr.item())
+      group._rate = self.lr
+      self._groups = [group]
+    return self._groups
 
   def _state(self) -> list[Tensor]:
     """Return zeros for each parameter, at least float32."""
