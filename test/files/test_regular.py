@@ -19,7 +19,7 @@ from tinyhw.emulator import command
 from tinyhw.errors import ArgumentError, DriverError, FileFormatError, MissingFileError, TinyError
 from tinyhw.files import regular as files
 from tinyhw.llm.gguf import gguf_load
-from tinyhw.nn.onnx.runner import OnnxPBParser
+from tinyhw.nn.onnx.parser import OnnxPBParser
 from tinyhw.nn.state import safe_load, safe_save, torch_load
 from tinyhw.viz.archive import Archive
 
