@@ -242,7 +242,7 @@ class Judge:
 
 # ml_dtypes' name: the type that holds these elements here.
 NARROW = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8", "float4_e2m1fn": "fp8e4m3",
-          "float8_e8m0fnu": "float32", "float8_e4m3fn": "fp8e4m3", "float8_e4m3fnuz": "fp8e4m3fnuz",
+          "float8_e8m0fnu": "bfloat16", "float8_e4m3fn": "fp8e4m3", "float8_e4m3fnuz": "fp8e4m3fnuz",
           "float8_e5m2": "fp8e5m2", "float8_e5m2fnuz": "fp8e5m2fnuz", "bfloat16": "bfloat16"}
 
 def shortened(error: BaseException) -> str: return " ".join(str(error).split())[:300]

@@ -13,6 +13,7 @@ from tinyhw.dtype import DType
 from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.nn.onnx.data import dtype_of, to_tensor
 from tinyhw.nn.onnx.proto import parse
+from tinyhw.uop.enums import Ops
 
 def proto(kind: int, shape: tuple[int, ...], *fields: bytes) -> dict[str, Any]:
   return parse(b"".join(field(1, d) for d in shape) + field(2, kind) + field(8, "t") + b"".join(fields),
@@ -45,6 +46,10 @@ TYPED = [
   (19, field(5, varint(0x3c) + varint(0xc0)), dtypes.fp8e5m2, [1.0, -2.0]),
   (21, field(5, varint(0xf3)), dtypes.uint8, [3, 15]), (22, field(5, varint(0xf3)), dtypes.int8, [3, -1]),
   (23, field(5, varint(0x9f)), dtypes.fp8e4m3, [-6.0, -0.5]),
+  (24, field(5, varint(0x80) + varint(0x7e)), dtypes.bfloat16, [2.0, 0.5]),
+  (25, field(5, varint(0b1110)), dtypes.uint8, [2, 3]), (26, field(5, varint(0b1110)), dtypes.int8, [-2, -1]),
+  (27, field(5, varint(0x3f) + varint(8)), dtypes.fp8e4m3, [-7.5, 1.0]),
+  (28, field(9, b"\xdf\x08"), dtypes.fp8e4m3, [28.0, -0.1875]),
 ]
 
 @pytest.mark.parametrize("kind, data, dtype, values", TYPED)
@@ -55,6 +60,13 @@ def test_typed_data(kind: int, data: bytes, dtype: DType, values: list[Any]) -> 
 def test_four_bits_in_raw_data() -> None:
   found = to_tensor(proto(22, (3,), field(9, b"\x87\x01")))
   assert found is not None and found.tolist() == [7, -8, 1]
+
+def test_packed_constants_stay_packed() -> None:
+  """The tensor is an expression over the file's bytes."""
+  found = to_tensor(proto(22, (64,), field(9, bytes(range(32)))))
+  assert found is not None and found.dtype is dtypes.int8
+  held = [u.size for u in found.uop.toposort() if u.op is Ops.BUFFER]
+  assert held == [32]
 
 def test_empty_and_scalar_tensors() -> None:
   empty, scalar = to_tensor(proto(1, (0, 3), field(9, b""))), to_tensor(proto(7, (), field(7, 5)))

@@ -10,8 +10,8 @@ from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.files.budget import TENSOR, Budget
 from tinyhw.files.regular import NotRegular, open_regular
 from tinyhw.helpers import prod
-from tinyhw.methods.data.hostdata import pack
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.nn.onnx.narrow import NARROW, decoded, unpacked
 from tinyhw.tensor import Tensor
 
 class ElementType(NamedTuple):
@@ -22,8 +22,7 @@ class ElementType(NamedTuple):
   field: str
   bits: int
 
-# Source: onnx.proto, TensorProto.DataType and the comments of its fields. Types of 4 and 2 bits become the narrowest
-# type that holds them.
+# Source: onnx.proto, TensorProto.DataType and the comments of its fields.
 TYPES: dict[int, ElementType] = {number: ElementType(*row) for number, row in {
   1: ("float", dtypes.float32, "float_data", 32), 2: ("uint8", dtypes.uint8, "int32_data", 8),
   3: ("int8", dtypes.int8, "int32_data", 8),
@@ -36,13 +35,10 @@ TYPES: dict[int, ElementType] = {number: ElementType(*row) for number, row in {
   14: ("complex64", None, "float_data", 64), 15: ("complex128", None, "double_data", 128),
   16: ("bfloat16", dtypes.bfloat16, "int32_data", 16), 17: ("float8e4m3fn", dtypes.fp8e4m3, "int32_data", 8),
   18: ("float8e4m3fnuz", dtypes.fp8e4m3fnuz, "int32_data", 8), 19: ("float8e5m2", dtypes.fp8e5m2, "int32_data", 8),
-  20: ("float8e5m2fnuz", dtypes.fp8e5m2fnuz, "int32_data", 8), 21: ("uint4", dtypes.uint8, "int32_data", 4),
-  22: ("int4", dtypes.int8, "int32_data", 4), 23: ("float4e2m1", dtypes.fp8e4m3, "int32_data", 4),
+  20: ("float8e5m2fnuz", dtypes.fp8e5m2fnuz, "int32_data", 8),
+  **{number: (row.name, row.holder, "int32_data", row.bits) for number, row in NARROW.items()},
 }.items()}
 
-FOUR_BITS = {21: dtypes.uint8, 22: dtypes.int8}   # the integers of TYPES that are narrower than any dtype
-# E2M1 codes without the sign bit; OCP Microscaling Formats, table 4
-_FLOAT4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 _EXTERNAL = 1                                        # TensorProto.DataLocation
 
 def element_type(number: int, where: str) -> ElementType:
@@ -61,35 +57,40 @@ def to_tensor(proto: dict[str, Any], folder: str | None = None, load_external: b
   do not agree, or a file is not inside of folder.
   """
   name = f"the tensor {proto.get('name', '')!r}"
-  row = element_type(proto.get("data_type", 0), name)
+  number = proto.get("data_type", 0)
+  row = element_type(number, name)
   assert row.dtype is not None
   shape = tuple(proto["dims"])
   if any(d < 0 for d in shape): raise FileFormatError(f"{name} has a negative size in its shape {shape}")
   count = prod(shape)
-  size = (count * row.bits + 7) // 8
+  size, apart = (count * row.bits + 7) // 8, False
   budget = budget or Budget(name, size)
   if proto.get("data_location", 0) == _EXTERNAL:
     if not load_external: return None
     raw: Any = _external(proto, folder, size, name, budget)
   elif "raw_data" in proto: raw = proto["raw_data"]
-  else: raw = _typed(proto, row, count, name, budget)
+  else:
+    raw, apart = _typed(proto, row, count, name, budget), row.bits == 6
+    if apart: size = count
   if len(raw) != size:
     raise FileFormatError(f"{name} of shape {shape} and {row.name} should have {size} bytes, and has {len(raw)}")
-  budget.take(TENSOR + 64 * len(shape) + count * row.dtype.itemsize)
+  narrow = NARROW.get(number)
+  budget.take(TENSOR + 64 * len(shape) + (size if narrow else count * row.dtype.itemsize))
   with budget.borrowed():
-    budget.take(4 * count if row.bits < 8 else size)
-    if row.bits < 8: raw = _unpacked(raw, row, count)
+    budget.take(size)
     if row.dtype is dtypes.bool: raw = bytes(raw).translate(_TRUTHS)
-    flat = Tensor(bytes(raw), dtype=row.dtype) if count else Tensor.zeros(0, dtype=row.dtype)
+    flat = (Tensor.zeros(0, dtype=row.dtype) if not count
+            else Tensor(bytes(raw), dtype=row.dtype if narrow is None else dtypes.uint8))
+  if narrow is not None and count: flat = decoded(flat if apart else unpacked(flat, row.bits)[:count], narrow)
   return Tensor(flat.reshape(shape).uop)
 
 _TRUTHS = b"\0" + b"\1" * 255   # a bool is 0 or 1
 
 def _typed(proto: dict[str, Any], row: ElementType, count: int, name: str, budget: Budget) -> Any:
   """Return the bytes of elements that are stored as numbers. Floats narrower than 32 bits are stored as their codes.
-  One number holds two codes of 4 bits."""
+  One number holds two codes of 4 bits, four of 2 bits, or one of 6 bits."""
   values = proto[row.field]
-  stored = (count + 1) // 2 if row.bits == 4 else count
+  stored = -(-count * row.bits // 8) if row.bits in (2, 4) else count
   if len(values) != stored:
     raise FileFormatError(f"{name} should have {stored} numbers in {row.field}, and has {len(values)}")
   if values.typecode in "fd": return memoryview(values).cast("B")
@@ -99,20 +100,6 @@ def _typed(proto: dict[str, Any], row: ElementType, count: int, name: str, budge
   budget.take(2 * len(values) * bits // 8)
   if row.dtype is dtypes.bool: return bytes(bytearray(x != 0 for x in values))
   return memoryview(array({8: "B", 16: "H", 32: "I"}[bits], (x & mask for x in values))).cast("B")
-
-def _unpacked(raw: Any, row: ElementType, count: int) -> bytes:
-  """Unpack two elements of 4 bits in each byte, the first in the low half, to bytes."""
-  meanings = _meanings(row.name)
-  codes = bytearray(2 * len(raw))
-  codes[::2] = bytes(raw).translate(bytes(meanings[byte & 15] for byte in range(256)))
-  codes[1::2] = bytes(raw).translate(bytes(meanings[byte >> 4] for byte in range(256)))
-  return bytes(codes[:count])
-
-def _meanings(name: str) -> bytes:
-  """Return the byte for each code of 4 bits."""
-  if name == "float4e2m1":
-    return bytes(pack([_FLOAT4[c & 7] * (-1 if c & 8 else 1) for c in range(16)], dtypes.fp8e4m3))
-  return bytes(range(16)) if name == "uint4" else bytes((c ^ 8) - 8 & 255 for c in range(16))
 
 def _external(proto: dict[str, Any], folder: str | None, size: int, name: str, budget: Budget) -> bytes:
   """Return the elements of a tensor that are in a file in the model's folder, or below it.
@@ -153,7 +140,7 @@ def dtype_of(number: int) -> DType:
   Raises ArgumentError for a type that no Tensor has.
   """
   row = TYPES.get(number)
-  if row is None or row.dtype is None or row.bits < 8:
+  if row is None or row.dtype is None or number in NARROW:
     raise ArgumentError(f"the model asks for the element type {row.name if row else number}, which has no arithmetic "
                         f"here")
   return row.dtype

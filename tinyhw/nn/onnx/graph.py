@@ -13,6 +13,7 @@ from tinyhw.device import Device
 from tinyhw.errors import FileFormatError, TinyError
 from tinyhw.files.budget import ENTRY, SLOT, Budget
 from tinyhw.helpers import prod
+from tinyhw.nn.onnx.inference import declared, spread, with_narrow_type
 from tinyhw.nn.onnx.operator import MOST_KNOWN, Implementation, Known, Value, known, onnx_ops
 from tinyhw.nn.onnx.parser import ATTRIBUTE, DOMAINS, OnnxNode, OnnxValue, AttributeReference, attributes_cost, where_of
 from tinyhw.tensor import Tensor
@@ -30,8 +31,10 @@ class NodeStep:
     self.results: list[Value] = []
 
 class Graph:
-  """A checked graph: its constants, its steps in order, and the names of its inputs and outputs."""
-  def __init__(self, graph: dict[str, Any], maker: GraphMaker, attributes: dict[str, Any] | None = None):
+  """A checked graph: its constants, its steps in order, and the names of its inputs and outputs. narrow: the narrow
+  types of values outside of it, by name."""
+  def __init__(self, graph: dict[str, Any], maker: GraphMaker, attributes: dict[str, Any] | None = None,
+               narrow: dict[str, int] | None = None):
     self.name = graph.get("name", "")
     maker.budget.take(4 * ENTRY + ATTRIBUTE * sum(len(graph.get(part, ()))
                                                    for part in ("input", "output", "initializer")))
@@ -46,7 +49,7 @@ class Graph:
     self.inputs = ({info.get("name", ""): info["parsed_type"] for info in inputs} if described
                    else dict.fromkeys(inputs, OnnxValue(None, None)))
     self.outputs = tuple(info.get("name", "") if isinstance(info, dict) else info for info in graph["output"])
-    self.narrow = {info.get("name", ""): number for info, number in _declared(graph) if number in (21, 22, 23)}
+    self.narrow = {**(narrow or {}), **declared(graph)}
     self.steps: list[NodeStep] = []
     for node in graph["node"]: maker.add(self, node, attributes or {})
 
@@ -66,12 +69,6 @@ class Graph:
     results = [_named(values, name, f"the graph {self.name!r}") for name in self.outputs]
     values.clear()   # intermediate values are not kept, since TinyJit would take them for state
     return results
-
-def _declared(graph: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
-  """Return the constants and inputs of a graph with the numbers of their element types."""
-  infos = [info for info in graph["input"] if isinstance(info, dict)]
-  return [(t, t.get("data_type", 0)) for t in graph.get("initializer", ())] + \
-         [(info, info.get("type", {}).get("tensor_type", {}).get("elem_type", 0)) for info in infos]
 
 def _named(values: dict[str, Value], name: str, where: str) -> Value:
   try: return values[name]
@@ -128,18 +125,6 @@ def constant_value(tensor: Tensor, device: str | None) -> Value:
   listed = tensor.flatten().tolist() if 0 not in tensor.shape else []
   return Known(listed, tuple(int(d) for d in tensor.shape), tensor.dtype, device, None if len(listed) == 1 else placed)
 
-# Operators that take a type from an input: the index of that input, and the attribute that also names the type. A
-# Tensor does not know that it has 4 bits.
-_TYPED_BY_INPUT = {"CastLike": (1, "to"), "QuantizeLinear": (2, "output_dtype")}
-
-def _with_narrow_type(node: OnnxNode, narrow: dict[str, int]) -> OnnxNode:
-  """Return a node with the type as an attribute, if the type follows an input of less than 8 bits."""
-  place, attribute = _TYPED_BY_INPUT.get(node.op, (len(node.inputs), ""))
-  if node.opset_id.domain or place >= len(node.inputs) or node.inputs[place] not in narrow: return node
-  opts = {**node.opts, attribute: narrow[node.inputs[place]]}
-  return (node._replace(op="Cast", inputs=node.inputs[:1], opts=opts) if node.op == "CastLike"
-          else node._replace(opts=opts))
-
 class GraphMaker:
   """A maker of Graphs from the results of the parser. It looks up operators, checks nodes, expands functions, and notes
   operators that are not supported."""
@@ -161,14 +146,16 @@ class GraphMaker:
       if isinstance(value, AttributeReference):
         if value.name not in attributes: continue   # then the operator's own default applies
         value = attributes[value.name]
-      if isinstance(value, dict): value = Graph(value, self, attributes) if "node" in value else None
+      if isinstance(value, dict): value = Graph(value, self, attributes, graph.narrow) if "node" in value else None
       elif isinstance(value, Tensor): value = value.to(self.device)
       if value is not None: opts[name] = value
-    node = _with_narrow_type(node._replace(opts=opts), graph.narrow)
+    node = with_narrow_type(node._replace(opts=opts), graph.narrow)
+    spread(node, proto_node, graph.narrow)
     domain, version = node.opset_id
     function = self.functions.get((domain, node.op))
     if function is not None:
-      graph.steps.append(NodeStep(node._replace(opts={}), self._function(function, opts, where), where))
+      narrow = self._narrow(function, node, graph)
+      graph.steps.append(NodeStep(node._replace(opts={}), self._function(function, opts, where, narrow), where))
       return
     operator = onnx_ops.get(node.op)
     found = None if operator is None else operator.select(domain, version)
@@ -181,12 +168,17 @@ class GraphMaker:
     if why is not None: raise FileFormatError(f"{where}, version {version}: {why}")
     graph.steps.append(NodeStep(node, found, where))
 
-  def _function(self, function: dict[str, Any], opts: dict[str, Any], where: str) -> Implementation:
+  def _narrow(self, function: dict[str, Any], node: OnnxNode, graph: Graph) -> dict[str, int]:
+    """Return the narrow types of a function's inputs in one call."""
+    return {name: graph.narrow[given] for name, given in zip(function["input"], node.inputs) if given in graph.narrow}
+
+  def _function(self, function: dict[str, Any], opts: dict[str, Any], where: str,
+                narrow: dict[str, int]) -> Implementation:
     """Return a function of the model, with the attributes of one call, as an operator."""
     if self.depth >= _DEEPEST_CALLS:
       raise FileFormatError(f"{where}: functions call each other more than {_DEEPEST_CALLS} deep")
     self.depth += 1
-    body = Graph(function, self, opts)
+    body = Graph(function, self, opts, narrow)
     self.depth -= 1
     def call(*inputs: Value) -> Any:
       if len(inputs) > len(body.inputs):

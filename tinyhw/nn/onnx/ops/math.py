@@ -9,7 +9,8 @@ from typing import Any
 
 from tinyhw.dtype import dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError
-from tinyhw.nn.onnx.data import FOUR_BITS, dtype_of, wide
+from tinyhw.nn.onnx.data import dtype_of, wide
+from tinyhw.nn.onnx.narrow import NARROW, narrowed
 from tinyhw.nn.onnx.operator import Int, Ints, Value, define, operator
 from tinyhw.tensor import Tensor
 
@@ -80,9 +81,7 @@ def _clipped(x: Tensor, low: Any, high: Any) -> Tensor:
 
 @operator("Cast")
 def cast(x: Tensor, *, to: int, saturate: int = 1, round_mode: str = "up") -> Tensor:
-  if to in FOUR_BITS:   # numbers that wrap, in the narrowest type that holds them
-    code = x.cast(dtypes.int32).bitwise_and(15)
-    return (code if FOUR_BITS[to] is dtypes.uint8 else code.bitwise_xor(8) - 8).cast(FOUR_BITS[to])
+  if to in NARROW: return narrowed(x, to, bool(saturate), round_mode)
   return _cast(x, dtype_of(to), bool(saturate))
 @operator("CastLike")
 def cast_like(x: Tensor, like: Tensor, *, saturate: int = 1, round_mode: str = "up") -> Tensor:

@@ -7,7 +7,8 @@ from typing import Any
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, ShapeError
-from tinyhw.nn.onnx.data import FOUR_BITS, dtype_of
+from tinyhw.nn.onnx.data import dtype_of
+from tinyhw.nn.onnx.narrow import NARROW, narrowed
 from tinyhw.nn.onnx.operator import Ints, define, operator
 from tinyhw.nn.onnx.ops.math import cast
 from tinyhw.nn.onnx.ops.windows import convolve, per_channel
@@ -31,7 +32,7 @@ def _aligned(v: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
 
 def _limits(number: int | None, dtype: DType) -> tuple[int, int]:
   """Return the least and largest number of an integer type."""
-  if number in FOUR_BITS: return (0, 15) if FOUR_BITS[number] is dtypes.uint8 else (-8, 7)
+  if number in NARROW: return NARROW[number].limits
   return int(dtype.min), int(dtype.max)
 
 def quantize(x: Tensor, scale: Tensor, zero: Tensor | None, dtype: DType, limits: tuple[int, int]) -> Tensor:
@@ -52,24 +53,27 @@ def _number(dtype: DType) -> int:
 def quantize_linear(x: Tensor, scale: Tensor, zero: Tensor | None = None, *, axis: int = 1, block_size: int = 0,
                     output_dtype: int = 0,
                     precision: int = 0, saturate: int = 1) -> Tensor:
-  if output_dtype: dtype = FOUR_BITS.get(output_dtype) or dtype_of(output_dtype)
+  if output_dtype: dtype = NARROW[output_dtype].holder if output_dtype in NARROW else dtype_of(output_dtype)
   else: dtype = dtypes.uint8 if zero is None else zero.dtype
   s = _aligned(scale, x, axis, block_size)
   z = None if zero is None else _aligned(zero, x, axis, block_size)
+  if output_dtype in NARROW and dtypes.is_float(dtype):
+    y = x.cast(dtypes.float32) / s.cast(dtypes.float32)
+    return narrowed(y if z is None else y + z.cast(dtypes.float32), output_dtype).reshape(x.shape)
   if not saturate and dtype in dtypes.fp8s: return cast(x / s, to=_number(dtype), saturate=0)
   return quantize(x, s, z, dtype, _limits(output_dtype, dtype) if dtypes.is_int(dtype) else (0, 0)).reshape(x.shape)
 
-def dequantize(x: Tensor, scale: Tensor, zero: Tensor | None, axis: int = 1, block_size: int = 0) -> Tensor:
-  """Return (x - zero) * scale, with the type of scale."""
+def dequantize(x: Tensor, scale: Tensor, zero: Tensor | None, axis: int = 1, block_size: int = 0,
+               dtype: DType | None = None) -> Tensor:
+  """Return (x - zero) * scale, with the type of scale, or another."""
   wide = x.cast(dtypes.int32) if dtypes.is_int(x.dtype) else x.cast(dtypes.float32)
   if zero is not None: wide = wide - _aligned(zero, x, axis, block_size).cast(wide.dtype)
-  return (wide.cast(dtypes.float32) * _aligned(scale, x, axis,
-                                               block_size).cast(dtypes.float32)).cast(scale.dtype).reshape(x.shape)
+  factor = _aligned(scale, x, axis, block_size).cast(dtypes.float32)
+  return (wide.cast(dtypes.float32) * factor).cast(dtype or scale.dtype).reshape(x.shape)
 
 def dequantize_linear(x: Tensor, scale: Tensor, zero: Tensor | None = None, *, axis: int = 1, block_size: int = 0,
                       output_dtype: int = 0) -> Tensor:
-  y = dequantize(x, scale, zero, axis, block_size)
-  return y.cast(dtype_of(output_dtype)) if output_dtype else y
+  return dequantize(x, scale, zero, axis, block_size, dtype_of(output_dtype) if output_dtype else None)
 
 for _domain in ("", MICROSOFT):
   define("QuantizeLinear", quantize_linear, 1 if _domain else 10, _domain)
