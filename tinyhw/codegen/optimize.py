@@ -43,17 +43,22 @@ def with_few_ranges(sink: UOp, capabilities: Capabilities) -> UOp:
     from tinyhw.codegen.matrix.ranges import one_range_each, product_in  # for matrix units; 0.3 ms to load
     plain = merge_ranges(sink)
     if product_in(plain, capabilities) is not None: return one_range_each(plain, capabilities)
-  sink = merge_ranges(with_dots(sink, capabilities))
-  if capabilities.vector_bytes and not capabilities.lanes and (split := split_ranges(sink, LEAST_LANES)) is not sink:
-    sink = merge_ranges(split)
-  return sink
+  return with_parts(merge_ranges(with_dots(sink, capabilities)), capabilities)
+
+def with_parts(sink: UOp, capabilities: Capabilities) -> UOp:
+  """Return the kernel with the loops split of which memory uses parts, for a CPU with vectors."""
+  if not capabilities.vector_bytes or capabilities.lanes: return sink
+  split = split_ranges(sink, LEAST_LANES)
+  return sink if split is sink else merge_ranges(split)
 
 def with_dots(sink: UOp, capabilities: Capabilities) -> UOp:
   """Return the kernel with DOT4s in its sums of products of bytes, and DOT2s in those of bfloat16."""
   narrow = (dtypes.int8, dtypes.uint8, dtypes.bfloat16)
   if not any(u.op is Ops.LOAD and u.dtype in narrow for u in sink.toposort()): return sink
   from tinyhw.codegen.transform.dot import use_dots  # 0.4 ms to load, for kernels that read narrow numbers only
-  return use_dots(sink, capabilities)
+  plain = merge_ranges(sink)
+  split = with_parts(plain, capabilities)    # words lie in one part
+  return use_dots(sink if split is plain else split, capabilities)
 
 def has_symbolic_sizes(sink: UOp) -> bool:
   """Does the size of a loop depend on Variables?"""
@@ -134,7 +139,8 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
   if masked:
     from tinyhw.codegen.transform import shorten  # for kernels with masks; 0.3 ms to load
     done = shorten.shorten(split, shorten.limits_of(peeled, applied + more))
-  done = stage_loads(done, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
+  staged = [o for o in opts if o.op is OptOps.STAGE]
+  done = stage_loads(done, frozenset(o.axis for o in staged), frozenset(o.axis for o in staged if o.amount))
   if masked: done = shorten.skip(done)
   if any(o.op is OptOps.MATRIX for o in opts) and all(m.lanes == 1 for m in matrices):
     from tinyhw.codegen.transform import tile_sums  # for matrix units of CPUs; 0.3 ms to load

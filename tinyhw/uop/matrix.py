@@ -145,10 +145,12 @@ class Scattered:
 class MatrixRows:
   """How a LOAD reads a whole matrix: the argument of a LOAD whose value is an operand of an MMA with one lane.
 
-  rows: their number. stride: elements of memory from the start of a row to the start of the next one.
+  rows: their number. stride: elements of memory from the start of a row to the start of the next one. prefetched: rows
+  that will be needed later, from the LOAD's second INDEX on. They are brought near, which changes no value.
   """
   rows: int
   stride: int
+  prefetched: int = 0
 
   def places(self, count: int) -> list[int]:
     """The offsets in elements from INDEX of a matrix of `count` elements."""

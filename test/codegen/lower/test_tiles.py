@@ -100,6 +100,31 @@ def test_the_columns_may_be_either_loop() -> None:
   program = check(kernel, opts(kernel, staged=1, rows=5, columns=4), (32, 16, 64))
   assert count(program, Ops.MMA) == 1
 
+def stored(program: Program) -> list[UOp]:
+  """Return the values that a Program stores to its result."""
+  return [u.src[1] for u in program.uops if u.op is Ops.STORE and u.src[0].src[0].op is Ops.PARAM]
+
+def test_lanes_of_results_are_adjacent_in_memory() -> None:
+  """Results come from an array, so they are stored along rows or columns, whichever are adjacent."""
+  for rows, columns, staged in ((4, 5, 2), (5, 4, 1)):
+    kernel = product(16, 16, 64)
+    values = stored(check(kernel, opts(kernel, rows=rows, columns=columns, staged=staged), (16, 16, 64)))
+    assert len(values) == 16 and all(v.dtype.count == 16 for v in values)
+
+@pytest.mark.parametrize("rows, columns, staged", [(4, 5, 2), (5, 4, 1)])
+@pytest.mark.parametrize("blocks", [(2, 3), (3, 2), (2, 16), (2, 1)])
+def test_a_panel_of_several_tiles(blocks: tuple[int, int], rows: int, columns: int, staged: int) -> None:
+  """Rows are the outer loop, so the columns' loop reads them again. In parts, it prefetches the next rows."""
+  size = tuple(16 * blocks[axis != rows] for axis in (4, 5))
+  kernel = product(*size, 64)
+  chosen = [o for o in opts(kernel, rows=rows, columns=columns) if o.op not in (OptOps.STAGE, OptOps.GRID)]
+  chosen += [Opt(OptOps.STAGE, staged, 1), Opt(OptOps.BLOCK, rows, blocks[0]), Opt(OptOps.BLOCK, columns, blocks[1])]
+  program = check(kernel, tuple(chosen), (*size, 64))
+  loads = [u for u in program.uops if u.op is Ops.LOAD and u.arg is not None]
+  assert [u.arg.prefetched for u in loads if len(u.src) > 1] == ([-(-16 // blocks[1])] if blocks[1] > 1 else [])
+  panel, = {u.src[0].src[0] for u in loads if u.src[0].src[0].op is Ops.DEFINE_LOCAL}
+  assert panel.arg[1] == 16 * blocks[1] * 32
+
 def test_steps_that_are_left_over_are_done_by_vectors() -> None:
   kernel = product(16, 16, 88)
   program = check(kernel, opts(kernel), (16, 16, 88))

@@ -10,7 +10,7 @@ from test.codegen.plan.test_register_tile import product as float_product
 from tinyhw.codegen.optimize import choose_all
 from tinyhw.codegen.plan.heuristic import lanes_of, nest_of
 from tinyhw.codegen.plan.register_tile import CostModel
-from tinyhw.codegen.plan.tile_unit import best, products_of
+from tinyhw.codegen.plan.tile_unit import best, products_of, tiles_of
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import DType
 from tinyhw.uop.enums import Ops
@@ -35,9 +35,19 @@ def test_large_products(size: tuple[int, int, int], types: tuple[DType, DType]) 
   assert [o.amount for o in chosen if o.op is OptOps.UPCAST] == [2, 2]
 
 def test_the_operand_with_few_rows_is_the_one_that_is_packed() -> None:
-  """A panel of 128 rows serves all 4096 columns."""
-  assert Opt(OptOps.STAGE, 1) in opts_of(product(128, 4096, 2048))
-  assert Opt(OptOps.STAGE, 2) in opts_of(product(4096, 128, 2048))
+  """A panel of 128 rows serves all 4096 columns. It holds all of them, so w comes from memory once."""
+  for kernel, slot in ((product(128, 4096, 2048), 1), (product(4096, 128, 2048), 2)):
+    chosen = opts_of(kernel)
+    assert Opt(OptOps.STAGE, slot, 1) in chosen
+    assert [o.amount for o in chosen if o.op is OptOps.BLOCK][-1] == 4
+
+def test_a_panel_leaves_room_for_rows() -> None:
+  """The second cache holds the panel and the rows that it is multiplied with."""
+  model = model_of(product(512, 4096, 4096))
+  for p in products_of(model):
+    for tile in tiles_of(model, p, 2, 2):
+      assert p.y.panel_bytes(tile.staged.repetitions) <= TARGET.local_bytes
+      assert tile.staged.repetitions[p.columns] == 2 * tile.blocks
 
 @pytest.mark.parametrize("kernel", [product(1, 2048, 2048), product(4, 2048, 2048), product(128, 128, 32),
                                     float_product(256, 256, 256), product(128, 256, 512, (I8, U8), mask=15)],

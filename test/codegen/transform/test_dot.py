@@ -11,7 +11,7 @@ import pytest
 from test.codegen.kernels import AVX2, POOR, axis
 from test.support.lines import lines_executed
 from tinyhw.arithmetic import to_bytes
-from tinyhw.codegen.optimize import optimize
+from tinyhw.codegen.optimize import optimize, with_few_ranges
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.render import targets
 from tinyhw.codegen.transform.dot import has_dots, use_dots
@@ -420,6 +420,16 @@ def test_products_of_rows_of_bfloat16_are_pairs(dtype: DType) -> None:
   assert dot.dtype is F32 and [s.dtype for s in dot.src[:2]] == [U32, U32]
   assert [u.src[0].arg for u in made.toposort() if u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE] == [16]
   assert same_sums(kernel, made)
+
+def test_words_lie_in_the_parts_of_a_loop_that_memory_divides() -> None:
+  """The heads' results, side by side, are a row of the next product: a sum over head * 8 + element."""
+  i, r = axis(3, 0), axis(32, 1, "REDUCE")
+  heads = halves(1, (r // 8) * 24 + i * 8 + r % 8).cast(F32)
+  kernel = UOp.sink(UOp.param(0, F32, 3).index(i).store(heads.alu(Ops.MUL, halves(2, i * 32 + r).cast(F32))
+                                                        .reduce(Ops.ADD, r), i))
+  assert use_dots(kernel, PAIRS) is kernel
+  made = with_few_ranges(kernel, PAIRS)
+  assert any(u.op is Ops.DOT2 for u in made.toposort()) and same_sums(kernel, made)
 
 def test_a_gate_with_zeros_stays() -> None:
   gate = axis(3, 0) < 2

@@ -22,6 +22,13 @@ def reductions(t: Tensor) -> int:
 def test_large_reductions_to_few_results_are_split(shape: tuple[int, ...], axis: int, count: int) -> None:
   assert reductions(Tensor.empty(*shape, device="PYTHON").sum(axis)) == count
 
+@pytest.mark.parametrize("dtype, terms, count", [("float32", 4096, 1), ("float32", 6144, 2), ("bfloat16", 6144, 1),
+                                                 ("bfloat16", 12288, 2), ("int8", 12288, 1)])
+def test_long_products_are_split_where_a_panel_has_no_room(dtype: str, terms: int, count: int) -> None:
+  """The bytes of the operands count: a row of bfloat16 has half of those of float32."""
+  x, w = (Tensor.empty(256, terms, dtype=dtype, device="PYTHON") for _ in range(2))
+  assert reductions(x @ w.T) == count
+
 def test_what_is_not_split_is_the_same_object() -> None:
   roots = [Tensor.empty(64, device="PYTHON").sum().uop]
   assert split_reductions(roots) is roots

@@ -196,6 +196,15 @@ def test_rows_of_a_matrix() -> None:
   evaluate(b.program(), {0: memory, 1: np.arange(24, dtype=np.float32)})
   assert floats(memory).tolist() == [1, 2, 9, 10, 17, 18]
 
+def test_rows_that_are_prefetched_change_nothing() -> None:
+  b = Builder("rows")
+  out, x = b.param(0, f32, 4), b.param(1, f32, 16)
+  places = [b.add(x.index(UOp.const(i32, k))) for k in (1, 15)]
+  b.store(out, 0, b.add(UOp(Ops.LOAD, f32.vec(4), tuple(places), MatrixRows(2, 8, 2))))
+  memory = bytearray(16)
+  evaluate(b.program(), {0: memory, 1: np.arange(16, dtype=np.float32)})
+  assert floats(memory).tolist() == [1, 2, 9, 10]
+
 def test_conversion_programs() -> None:
   out = bytearray(8)
   evaluate(convert(f32, dtypes.float16, 4, 4), {0: out, 1: np.array([1.5, 70000, 1e-9, -2], np.float32)})

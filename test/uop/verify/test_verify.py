@@ -108,6 +108,8 @@ place = UOp.param(0, f32, 8).index(0)
   (UOp(Ops.LOAD, f32, (x,)), "LOAD: from CONST, not INDEX"),
   (UOp(Ops.LOAD, f32.vec(6), (place,), MatrixRows(4, 8)), "LOAD: of 6 elements by MatrixRows"),
   (UOp(Ops.LOAD, f32.vec(4), (place, g, UOp.const(f32.vec(4), 0)), MatrixRows(2, 2)), "or with a gate"),
+  (UOp(Ops.LOAD, f32.vec(4), (place,), MatrixRows(2, 2, 1)), "LOAD: of 4 elements by MatrixRows"),
+  (UOp(Ops.LOAD, f32.vec(4), (place, place), MatrixRows(2, 2)), "LOAD: of 4 elements by MatrixRows"),
   (UOp(Ops.LOAD, f32, (place, x, x)), "gate of type dtypes.float32"),
   (UOp(Ops.LOAD, f32, (place, g, y)), "an operand of type dtypes.float64"),
   (UOp(Ops.STORE, dtypes.void, (place, y)), "STORE: of dtypes.float64 into memory of dtypes.float32"),

@@ -55,7 +55,7 @@ def strides_of(index: UOp) -> tuple[dict[UOp, int], frozenset[UOp]]:
 
 def gate_of(u: UOp) -> UOp | None:
   """Return the condition of a LOAD or STORE."""
-  if u.op is Ops.LOAD: return u.src[1] if len(u.src) > 1 else None
+  if u.op is Ops.LOAD: return u.src[1] if len(u.src) > 1 and u.arg is None else None
   values = values_of(u)
   return values[2] if len(values) > 2 else None
 

@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 
 from tinyhw import trace
+from tinyhw.codegen.kernel.access import access_of
 from tinyhw.codegen.kernel.affine import linear, make, number
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.transform.stage import TILE, next_array, position_of
 from tinyhw.codegen.transform.tile_sums import TileProduct, factors_by, load_of
-from tinyhw.codegen.transform.tiling import size_of, substitute
+from tinyhw.codegen.transform.tiling import at_most, size_of, substitute
 from tinyhw.dtype import dtypes
 from tinyhw.machine.ir.target import Capabilities
-from tinyhw.uop.enums import Ops
+from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.matrix import MatrixRows
 from tinyhw.uop.ops import UOp
 
@@ -32,7 +33,23 @@ def tiles(sink: UOp, capabilities: Capabilities) -> UOp:
   array = next_array(order)
   changes = {u: value for k, u in enumerate(found) if (value := _in_tiles(u, u.tag, array + k)) is not None}
   trace.hand_on(changes)
-  return sink.substitute(changes)
+  return _with_adjacent_lanes(sink.substitute(changes), [u.tag for u in changes])
+
+def _with_adjacent_lanes(sink: UOp, tiles: list[TileProduct]) -> UOp:
+  """Return the kernel with lanes along the rows of results if only these are adjacent in memory.
+
+  Results come from an array, so lanes may go along either. Rows and columns change their ranges' numbers, too: lanes
+  have the last one.
+  """
+  nodes = sink.toposort()
+  ranges = {r.arg[0]: r for r in nodes if r.op is Ops.RANGE}
+  if len({tile[1:3] for tile in tiles}) != 1 or not {*tiles[0][1:3]} <= ranges.keys(): return sink
+  row, column = ranges[tiles[0].rows], ranges[tiles[0].columns]
+  if any(not {row, column} <= set(ranges_of(store)) for store in sink.src): return sink
+  if any(u.op in (Ops.REDUCE, Ops.STAGE) and {row, column} & set(ranges_of(u)) for u in nodes): return sink
+  stores = [access_of(store) for store in sink.src]
+  if any(a.stride(row) != 1 or a.stride(column) == 1 for a in stores): return sink
+  return sink.substitute({row: row.replace(arg=column.arg), column: column.replace(arg=row.arg)})
 
 def _in_tiles(u: UOp, tile: TileProduct, array: int) -> UOp | None:
   """Return the value of a sum out of an array that the unit's results are stored to; None if an operand is no tile."""
@@ -42,6 +59,7 @@ def _in_tiles(u: UOp, tile: TileProduct, array: int) -> UOp | None:
   if factors is None: return None
   a, b = _operand(factors[0], row, step), _operand(factors[1], step, column)
   if a is None or b is None: return None
+  a = _prefetching(a, sorted([r for r in u.ranges if r.arg[1] is AxisType.LOOP], key=lambda r: r.arg))
   matrix, closed = tile.matrix, {row, column, *ranges_of(u)}
   own = [r for r in ranges.values() if r.arg[1] in TILE and r not in closed]   # each has a tile of its own
   size = matrix.m * matrix.n
@@ -65,3 +83,21 @@ def _operand(x: UOp, down: UOp, along: UOp) -> UOp | None:
   array, index = load.src[0].src
   first = UOp(Ops.INDEX, load.dtype, (array, substitute(index, {down: number(0), along: number(0)})))
   return UOp(Ops.LOAD, load.dtype.vec(size_of(down) * size_of(along)), (first,), MatrixRows(size_of(down), stride))
+
+def _prefetching(tile: UOp, loops: list[UOp]) -> UOp:
+  """Return the load of a tile that also brings rows near for the next iteration of a loop, in equal parts: one for each
+  iteration of the loops inside of it that read the same tile again.
+
+  Otherwise all of these wait while the next rows come from memory. loops: the output's, outermost first.
+  """
+  array, index = tile.src[0].src
+  own = [r for r in loops if r in index.ranges]
+  again = loops[loops.index(own[-1]) + 1:] if own else []
+  if array.op is not Ops.PARAM or not again: return tile
+  rows = -(-tile.arg.rows // math.prod(map(size_of, again)))
+  following = at_most(make(Ops.ADD, weakint, (own[-1], number(1))), size_of(own[-1]) - 1)
+  part = at_most(make(Ops.MUL, weakint, (position_of(again), number(rows))), tile.arg.rows - rows)
+  place = make(Ops.ADD, weakint, (substitute(index, {own[-1]: following}),
+                                  make(Ops.MUL, weakint, (part, number(tile.arg.stride)))))
+  return tile.replace(src=(*tile.src, UOp(Ops.INDEX, array.dtype, (array, place))),
+                      arg=MatrixRows(tile.arg.rows, tile.arg.stride, rows))

@@ -140,7 +140,10 @@ class CostModel:
 
   def cycles_of(self, t: RegisterTile, chosen: list[OperandRead], work: TileWork,
                 limit: float = math.inf) -> float | None:
-    """Return the cycles per element and reduction step; None if they reach the limit."""
+    """Return the cycles per element and reduction step; None if they reach the limit.
+
+    t: the tile, or several that share what they read (TileWork is for one of them).
+    """
     issue, arithmetic = work.storing + sum(one.issue for one in chosen), work.arithmetic
     core = max(issue / self.rate, arithmetic / self.rate, work.latency, (issue + arithmetic) / 4) + HIDDEN * issue
     core = (core + work.loop + work.after + sum(one.cycles for one in chosen)) * work.share

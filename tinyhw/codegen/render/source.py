@@ -182,10 +182,13 @@ class SourceText:
     return vectors if vectors.is_whole(dtype, u.src[0].src[1].dtype.count, gates) else None
 
   def load(self, u: UOp) -> None:
-    gate = u.src[1] if len(u.src) > 1 else None
+    gate = u.src[1] if len(u.src) > 1 and u.arg is None else None
     vectors = self.whole(u, u.dtype, gate)
     if vectors is not None:
       text = vectors.load(self, u.src[0], u.dtype)
+      if u.arg is not None:     # of a matrix, in pseudo-code alone
+        later = "".join(f", prefetch {u.arg.prefetched} at {self.element(s, 0)}" for s in u.src[1:])
+        text = f"rows({text}, stride={u.arg.stride}{later})"
       if gate is not None:
         text = vectors.choice.format(gate=self.bare(gate), value=text, other=self.value(u.src[2]),
                                      type=self.dialect.type(self, u.dtype))

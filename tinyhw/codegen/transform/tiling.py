@@ -6,10 +6,10 @@ of a range of the original kernel.
 
     VECTOR  the innermost `amount` iterations are lanes of a vector register
     UPCAST  the innermost `amount` iterations are unrolled: a register tile (of a reduction range: UNROLL)
-    BLOCK   the innermost `amount` iterations are a loop of their own
+    BLOCK   the innermost `amount` iterations are a loop of their own; such loops are in the order of the opts
     GRID    the rest of the range becomes part of the grid; the range of the last such opt is the fastest
     STAGE   loads of buffer `axis` (a slot) under a reduction are copied to shared memory first, in the order in which
-            the reduction reads them
+            the reduction reads them; with an amount of 1, those of all iterations of loops in a work item, at once
     WINDOW  the same as a window of the buffer, with at most `amount` loops of the output inside of it (window.py)
     KEEP    values of the reduction over this range that the kernel needs again are stored to shared memory (keep.py),
             by a loop whose body is unrolled `amount` times
@@ -156,6 +156,8 @@ def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) 
   ranges = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: r.arg)
   rank = {axis: k for k, axis in enumerate(order)}
   grid = {o.axis: k for k, o in enumerate(opts) if o.op is OptOps.GRID} if not order else {}
+  blocks = list(dict.fromkeys(o.axis for o in opts if o.op is OptOps.BLOCK))
+  rank.update(zip(blocks, sorted(blocks)) if not order else ())
   matrix = [o.axis for o in opts if o.op is OptOps.MATRIX]
   columns = matrix[1:2] if len(matrix) == 3 else []
   parts: list[tuple[tuple[int, bool, int, int], UOp, RangePart]] = []
@@ -165,7 +167,7 @@ def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) 
     if mine: first_part[r] = mine[0]
     for depth, p in enumerate(mine):
       place = (grid[r.arg[0]] if p.kind is AxisType.GLOBAL and r.arg[0] in grid
-               else rank.get(r.arg[0], len(rank) + r.arg[0]))
+               else rank.get(r.arg[0], len(order) + r.arg[0]))
       # lanes along memory are adjacent
       parts.append(((ORDER[p.kind], not (p.kind is AxisType.LOCAL and is_reduce(r)), place, depth), r, p))
   parts.sort(key=lambda item: item[0])
@@ -333,10 +335,11 @@ def copying_ranges(load: UOp, own: list[UOp], fresh: int) -> tuple[dict[UOp, UOp
       loops.append(index[r])
   return index, loops
 
-def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
+def stage_loads(sink: UOp, slots: frozenset[int], whole: frozenset[int] = frozenset()) -> UOp:
   """Stage loads of these buffers under a REDUCE.
 
-  The shared array has an element for each point of the reduction's loops (and of the tile).
+  The shared array has an element for each point of the reduction's loops (and of the tile). Those of the buffers in
+  `whole` also have one for each iteration of the output's loops in a work item.
   """
   nodes = sink.toposort()
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
@@ -350,6 +353,7 @@ def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
           or load.src[0].src[0].arg[0] not in slots):
         continue
       own = [r for r in loops if r in load.ranges]
+      if own and load.src[0].src[0].arg[0] in whole: own = [r for r in load.ranges if r.arg[1] is AxisType.LOOP] + own
       if not own: continue   # it is read while a window is filled
       index, copying = copying_ranges(load, own, fresh)
       fresh += len(copying)

@@ -26,7 +26,7 @@ MANY_ELEMENTS = 1 << 18     # fewer elements of columns are added faster than a 
 PART_ROWS = 256         # joined rows per part: a longer sum of floats is less exact
 # float32 elements of the widest register. It is the same on each device, so that results are, too.
 LANES = 16
-PANEL_TERMS = 4096      # terms for which an operand's panel (16 floats each) fits into shared memory
+PANEL_BYTES = 1 << 14   # of the terms of a row for which an operand's panel (16 rows) fits into shared memory
 PARTIAL_RESULTS = 1 << 22   # elements that partial results may take
 
 _MOVES = GroupOp.Movement - {Ops.RESHAPE} | {Ops.GATHER}
@@ -96,10 +96,20 @@ def parts_of(u: UOp, extent: dict[UOp, int]) -> tuple[int, int]:
   results = max(1, size_of(u.shape))
   terms = size_of(u.src[0].shape) // results
   if results <= FEW_RESULTS: return (FEW_RESULTS, MAX_PARTS) if terms >= MANY_TERMS else (1, 1)
-  if (terms <= PANEL_TERMS or terms_per_element(u, extent) <= REUSE_LIMIT or results * terms // PANEL_TERMS
-      > PARTIAL_RESULTS):
+  most = PANEL_BYTES // bytes_of_term(u)
+  if terms <= most or terms_per_element(u, extent) <= REUSE_LIMIT or results * terms // most > PARTIAL_RESULTS:
     return 1, 1
-  return terms // PANEL_TERMS, 4 * terms // PANEL_TERMS
+  return terms // most, 4 * terms // most
+
+def bytes_of_term(u: UOp) -> int:
+  """Return the bytes of an element of the widest operand of a sum of products."""
+  product = _origin(u.src[0])
+  return max(_origin(x).dtype.itemsize for x in (product.src if product.op is Ops.MUL else (product,)))
+
+def _origin(u: UOp) -> UOp:
+  """Return a value before it was converted and moved."""
+  while u.op is Ops.CAST or u.op in GroupOp.Movement: u = u.src[0]
+  return u
 
 # ***** columns *****
 

@@ -83,7 +83,7 @@ def _load(dtype: DType) -> Function:
 
 def _load_rows(places: Sequence[int]) -> Function:
   """LOAD of a matrix (uop/matrix.MatrixRows)."""
-  return lambda place: tuple([place[0].read(place[1] + k) for k in places])
+  return lambda place, later=None: tuple([place[0].read(place[1] + k) for k in places])
 
 def _store(dtype: DType) -> Function:
   n = dtype.count

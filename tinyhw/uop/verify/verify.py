@@ -287,7 +287,7 @@ def _index(u: UOp) -> str | None:
   return None if u.dtype is u.src[0].dtype else f"of type {u.dtype} into memory of {u.src[0].dtype}"
 
 def _load(u: UOp) -> str | None:
-  if len(u.src) not in (1, 3): return _sources(u, 1, 3)
+  if len(u.src) not in (1, 3) and u.arg is None: return _sources(u, 1, 3)
   place = u.src[0]
   if place.op is not Ops.INDEX: return f"from {place.op.name}, not INDEX"
   if u.dtype.scalar() is not place.dtype: return f"of {u.dtype} from memory of {place.dtype}"
@@ -298,8 +298,9 @@ def _load(u: UOp) -> str | None:
   return _gate(u.src[1], u.dtype.count) or _same_types(u, u.src[2:])
 
 def _rows(u: UOp) -> str | None:
-  fine = isinstance(u.arg, MatrixRows) and len(u.src) == 1 and u.src[0].src[1].dtype.count == 1
+  fine = isinstance(u.arg, MatrixRows) and all(s.op is Ops.INDEX and s.src[1].dtype.count == 1 for s in u.src)
   fine = fine and u.arg.rows > 0 and u.arg.stride >= 0 and u.dtype.count % u.arg.rows == 0
+  fine = fine and len(u.src) == 1 + (u.arg.prefetched > 0)
   return None if fine else f"of {u.dtype.count} elements by {u.arg!r}, or with a gate"
 
 def _gate(gate: UOp, lanes: int) -> str | None:

@@ -26,7 +26,7 @@ from tinyhw.uop.program import Program
 ARCH = "x86_64:amx"
 F32, U32 = dtypes.float32, dtypes.uint32
 
-def chain(products: int, live: int = 1, steps: int = 3) -> Program:
+def chain(products: int, live: int = 1, steps: int = 3, prefetched: int = 0) -> Program:
   """Return the program of sums of products of matrices of bfloat16, of which `live` are kept in tiles at once."""
   build = Builder("chain")
   out, x, y = build.param(0, F32, 256 * live), build.param(1, U32, 512 * steps), build.param(2, U32, 256 * steps)
@@ -34,7 +34,9 @@ def chain(products: int, live: int = 1, steps: int = 3) -> Program:
     zero = build.const(F32.vec(256), 0.0)
     sums = [build.accumulator(zero) for _ in range(live)]
     with build.loop(steps) as r:
-      a = build.add(UOp(Ops.LOAD, U32.vec(256), (build.add(x.index(r * 16)),), MatrixRows(16, 16 * steps)))
+      places = (build.add(x.index(r * 16)), build.add(x.index(r * 16 + 5)))
+      a = build.add(UOp(Ops.LOAD, U32.vec(256), places if prefetched else places[:1],
+                        MatrixRows(16, 16 * steps, prefetched)))
       b = build.add(UOp(Ops.LOAD, U32.vec(256), (build.add(y.index(r * 256)),), MatrixRows(16, 16)))
       for total in sums:
         value = total
@@ -54,6 +56,12 @@ def words(n: int, seed: int, wild: bool = False) -> bytes:
 def test_chains_of_products(products: int, wild: bool) -> None:
   program = chain(products)
   x86_kernels.run(program, ARCH, [bytes(1024), words(1536, 1, wild), words(768, 2, wild)])
+
+def test_rows_that_are_prefetched() -> None:
+  program = chain(1, prefetched=3)
+  x86_kernels.run(program, ARCH, [bytes(1024), words(1536, 1), words(768, 2)])
+  lines = [line for line in compile_listed(program, ARCH)[1].splitlines() if "prefetcht1" in line]
+  assert len(lines) == 3 and all(f"+ {20 + 4 * 48 * row}]" in line for row, line in enumerate(lines)), lines
 
 @pytest.mark.parametrize("live", (6, 9))
 def test_more_sums_than_tiles_are_spilled(live: int) -> None:

@@ -44,7 +44,11 @@ class TileSelector(VnniSelector):
 
   def _load(self, u: UOp, index: UOp, dtype: DType) -> Reg:
     if u.arg is None: return super()._load(u, index, dtype)
-    return self.op(regs.TMM, "tileloadd_t_m", *self.rows_at(index, u.arg.stride * index.dtype.itemsize))
+    step = u.arg.stride * index.dtype.itemsize
+    if u.arg.prefetched:
+      base, offset, scale, displacement = self.address(u.src[1])
+      for k in range(u.arg.prefetched): self.emit("prefetcht1_m8", base, offset, scale, displacement + k * step)
+    return self.op(regs.TMM, "tileloadd_t_m", *self.rows_at(index, step))
 
   def _store(self, index: UOp, value: UOp) -> None:
     if not is_tile(value.dtype): return super()._store(index, value)
