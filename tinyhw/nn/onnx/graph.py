@@ -143,6 +143,7 @@ class GraphMaker:
     self.budget.take(ENTRY + len(where) * (1 if where.isascii() else 4) + 2 * attributes_cost(len(node.opts)))
     opts = {}
     for name, value in node.opts.items():
+      if name == "consumed_inputs": continue   # a hint about memory, which operator sets had until version 5
       if isinstance(value, AttributeReference):
         if value.name not in attributes: continue   # then the operator's own default applies
         value = attributes[value.name]

@@ -79,7 +79,7 @@ def _clipped(x: Tensor, low: Any, high: Any) -> Tensor:
   if low is not None: x = x.maximum(low)
   return x if high is None else x.minimum(high)
 
-@operator("Cast")
+@operator("Cast", 6)
 def cast(x: Tensor, *, to: int, saturate: int = 1, round_mode: str = "up") -> Tensor:
   if to in NARROW: return narrowed(x, to, bool(saturate), round_mode)
   return _cast(x, dtype_of(to), bool(saturate))
@@ -108,18 +108,18 @@ def _divide(a: Tensor, b: Tensor) -> Tensor:
 def _logical(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
   return _binary(lambda a, b: function(a.bool(), b.bool()))
 
-_BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
   "Add": Tensor.add, "Sub": Tensor.sub, "Mul": Tensor.mul, "Div": _divide, "Equal": Tensor.eq, "Less": Tensor.lt,
   "Greater": Tensor.gt,
   "LessOrEqual": Tensor.le, "GreaterOrEqual": Tensor.ge, "BitwiseAnd": Tensor.bitwise_and,
   "BitwiseOr": Tensor.bitwise_or,
   "BitwiseXor": Tensor.bitwise_xor, "MatMul": Tensor.matmul,
 }
-for _name, _two in _BINARY.items(): define(_name, _binary(_two))
-for _name, _both in {"And": Tensor.bitwise_and, "Or": Tensor.bitwise_or, "Xor": Tensor.bitwise_xor}.items():
-  define(_name, _logical(_both))
+LOGICAL = {"And": _logical(Tensor.bitwise_and), "Or": _logical(Tensor.bitwise_or), "Xor": _logical(Tensor.bitwise_xor)}
+# Operators of version 7. Earlier ones are in old.py.
+for _name, _two in {**BINARY, **LOGICAL}.items(): define(_name, _binary(_two), 1 if _name == "MatMul" else 7)
 
-@operator("Pow")
+@operator("Pow", 7)
 def power(x: Tensor, y: Tensor) -> Tensor:
   """Return x to the power y, with the type of x. Integers of up to 53 bits are exact."""
   if dtypes.is_float(x.dtype): return x.pow(y.cast(x.dtype))
@@ -258,7 +258,7 @@ _softmax_versions("Hardmax", _hardmax)
 
 # ***** matrices *****
 
-@operator("Gemm")
+@operator("Gemm", 7)
 def gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0,
          transB: int = 0) -> Tensor:
   """Return alpha * A B + beta * C. Either factor may be transposed."""

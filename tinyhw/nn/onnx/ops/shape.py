@@ -50,7 +50,7 @@ def shape_of(x: Tensor, *, start: int = 0, end: int | None = None) -> Known:
 def size_of(x: Tensor) -> Known: return of_numbers([math.prod(sizes(x))], dtypes.int64, ())
 
 @operator("Range", 11)
-def range_of(start: Value, limit: Value, delta: Value) -> Tensor:
+def range_of(start: Value, limit: Value, delta: Value, *, stash_type: int = 1) -> Tensor:
   """Return numbers from start to before limit. The three inputs are read."""
   a, b, step = (as_numbers(v)[0] for v in (start, limit, delta))
   if not step or not all(map(math.isfinite, (a, b, step))):

@@ -210,7 +210,7 @@ def _window_sum(x: Tensor, w: _Windows) -> Tensor:
   n = len(w.kernel)
   return Tensor(window_view(padded.uop, w.kernel, w.strides, w.dilations)).sum(tuple(range(2 + n, 2 + 2 * n)))
 
-@operator("LpPool")
+@operator("LpPool", 2)
 def lp_pool(x: Tensor, *, kernel_shape: Ints, p: int = 2, auto_pad: str = "NOTSET", ceil_mode: int = 0,
             dilations: Ints | None = None,
             pads: Ints | None = None, strides: Ints | None = None) -> Tensor:
@@ -269,7 +269,7 @@ def spatial_axes(x: Tensor) -> tuple[int, ...]: return tuple(range(2, 2 + len(sp
 def global_average_pool(x: Tensor) -> Tensor: return x.mean(spatial_axes(x), keepdim=True)
 @operator("GlobalMaxPool")
 def global_max_pool(x: Tensor) -> Tensor: return x.max(spatial_axes(x), keepdim=True)
-@operator("GlobalLpPool")
+@operator("GlobalLpPool", 2)
 def global_lp_pool(x: Tensor, *, p: int = 2) -> Tensor:
   if p < 1: raise ArgumentError(f"p={p}: give 1 or more")
   return wide(x).abs().pow(p).sum(spatial_axes(x), keepdim=True).pow(1 / p).cast(x.dtype)
