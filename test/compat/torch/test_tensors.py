@@ -1,6 +1,9 @@
 """compat/torch/tensors.py: the class with PyTorch's methods."""
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 from torch_cases import agree
 
@@ -82,3 +85,10 @@ def test_copies_into_memory() -> None:
   w.data = torch.tensor([5.0, 6.0])
   assert w.tolist() == [5.0, 6.0]
   with pytest.raises(ArgumentError, match="copies a tensor"): x.copy_(3)
+
+def test_copies_keep_their_class() -> None:
+  x = torch.tensor([1.0, 2.0], requires_grad=True)
+  x.sum().backward()
+  for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+    assert type(y) is torch.Tensor and y.tolist() == [1.0, 2.0] and y.requires_grad
+  assert type(copy.deepcopy(x).grad) is torch.Tensor

@@ -31,10 +31,11 @@ def _namespace(name: str) -> Any:
   if full not in _sys.modules: _sys.modules[full] = _Namespace(full, f"Functions of PyTorch's torch.{name}.")
   return _sys.modules[full]
 
-linalg, special, masked = (_namespace(_n) for _n in ("linalg", "special", "masked"))
-nn, signal, fft, optim = (_namespace(_n) for _n in ("nn", "signal", "fft", "optim"))
-nn.functional, signal.windows = _namespace("nn.functional"), _namespace("signal.windows")
-optim.lr_scheduler = _namespace("optim.lr_scheduler")
+# Each name after a dot is an attribute of the namespace before it.
+for _name in """linalg special masked nn nn.functional nn.init nn.utils nn.utils.rnn nn.utils.parametrize
+    nn.utils.parametrizations signal signal.windows fft optim optim.lr_scheduler optim.swa_utils amp random""".split():
+  _above, _, _last = _name.rpartition(".")
+  setattr(_namespace(_above) if _above else _sys.modules[__name__], _last, _namespace(_name))
 
 def __getattr__(name: str) -> Any:
   """The names of torch itself, on first use."""

@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 from tinyhw.compat.torch.dress import kind_of
+from tinyhw.compat.torch.generators import drawing
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.operands import checked, number_type, sizes, tensors
@@ -229,18 +230,14 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, layout: Any = None, 
 
 # ***** random *****
 
-def manual_seed(seed: int) -> None:
-  """Set the seed of random numbers."""
-  Tensor.manual_seed(seed & 0xFFFFFFFF)
-
-
-
-def rand(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+@drawing
+def rand(*size: Any, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None) -> Tensor:
   """Return numbers drawn evenly from 0 to 1."""
   return _placed(_drawn(Tensor.rand, _shape(size), _kind(dtype), 1.0), device, requires_grad)
 
-def randn(*size: Any, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+@drawing
+def randn(*size: Any, dtype: Any = None, layout: Any = None, device: Any = None,
           requires_grad: bool = False, pin_memory: bool = False, memory_format: Any = None) -> Tensor:
   """Return numbers drawn from the standard normal distribution."""
   return _placed(_drawn(Tensor.randn, _shape(size), _kind(dtype), math.sqrt(0.5)), device, requires_grad)
@@ -251,7 +248,8 @@ def _drawn(draw: Any, shape: tuple[int, ...], kind: DType, factor: float) -> Ten
   found = complex_room().made_planes(lambda plane: draw(*shape, dtype=plane).mul(factor), kind, None)
   return found.realize()   # type: ignore[no-any-return]
 
-def randint(low: Any = 0, high: Any = None, size: Any = None, *, generator: Any = None, dtype: Any = None,
+@drawing
+def randint(low: Any = 0, high: Any = None, size: Any = None, *, dtype: Any = None,
             layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
   """Return whole numbers drawn evenly from low to high, without high."""
   if size is None: low, high, size = 0, low, high
@@ -260,7 +258,8 @@ def randint(low: Any = 0, high: Any = None, size: Any = None, *, generator: Any 
   return _placed(Tensor.randint(*_shape((size,)), low=low, high=high, dtype=dtypes.int64).cast(kind), device,
                  requires_grad)
 
-def randperm(n: int, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+@drawing
+def randperm(n: int, *, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
   """Return 0..n-1 in a random order."""
   return Tensor.randperm(n).cast(kind_of(dtype) or dtypes.int64)
@@ -278,7 +277,8 @@ def randint_like(input: Tensor, low: Any, high: Any = None, *, memory_format: An
   if high is None: low, high = 0, low
   return randint(low, high, sizes(input), **{"dtype": input.dtype, **options})
 
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None,
+@drawing
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None,
            layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
   """Return numbers drawn from normal distributions with means and deviations, numbers or tensors."""
   if is_number(std) and std < 0: raise ArgumentError(f"std is {std}; it is not negative")
@@ -288,12 +288,14 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
   wide = a.add(b)
   return Tensor.randn(*sizes(wide), dtype=wide.dtype).mul(b).add(a)
 
-def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None) -> Tensor:
+@drawing
+def bernoulli(input: Tensor, p: float | None = None) -> Tensor:
   """Return 1 with the probability that an element (or p) is, else 0."""
   chance = checked("bernoulli", input) if p is None else p
   return Tensor.rand(*sizes(input)).lt(chance).cast(input.dtype)
 
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+@drawing
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
   """Return indices drawn with the weights of a vector, or of each row."""
   if checked("multinomial", input).ndim not in (1, 2):
     raise ShapeError(f"multinomial wants a vector or rows, not {input.shape}")
@@ -313,7 +315,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 
 _MOST_CATEGORIES = 1 << 24
 
-def uniform(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **named: Any) -> Tensor:
+@drawing
+def uniform(input: Tensor, from_: float = 0.0, to: float = 1.0, **named: Any) -> Tensor:
   """Return numbers drawn evenly from `from` to `to`."""
   low = named.get("from", from_)
   if low > to: raise ArgumentError(f"uniform draws from {low} to {to}, which is below")
@@ -323,27 +326,32 @@ def _uniform(input: Tensor) -> Tensor:
   kind = input.dtype if dtypes.is_float(input.dtype) else dtypes.float32
   return Tensor.rand(*sizes(input), dtype=kind).sub(1, reverse=True)
 
-def exponential(input: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+@drawing
+def exponential(input: Tensor, lambd: float = 1.0) -> Tensor:
   """Return numbers drawn from an exponential distribution."""
   if lambd <= 0: raise ArgumentError(f"lambd is {lambd}; it must be positive")
   return _uniform(input).log().neg().div(lambd)
 
-def geometric(input: Tensor, p: float, *, generator: Any = None) -> Tensor:
+@drawing
+def geometric(input: Tensor, p: float) -> Tensor:
   """Return numbers drawn from a geometric distribution."""
   if not 0 < p < 1: raise ArgumentError(f"p is {p}; it is from 0 to 1")
   return _uniform(input).log().div(math.log(1 - p)).ceil().maximum(1).cast(input.dtype)
 
-def cauchy(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
+@drawing
+def cauchy(input: Tensor, median: float = 0.0, sigma: float = 1.0) -> Tensor:
   """Return numbers drawn from a Cauchy distribution."""
   if sigma <= 0: raise ArgumentError(f"sigma is {sigma}; it must be positive")
   return _uniform(input).sub(0.5).mul(math.pi).tan().mul(sigma).add(median)
 
-def log_normal(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
+@drawing
+def log_normal(input: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
   """Return exponentials of numbers drawn from a normal distribution."""
   if std <= 0: raise ArgumentError(f"std is {std}; it must be positive")
   return Tensor.randn(*sizes(input), dtype=input.dtype).mul(std).add(mean).exp()
 
-def normal_into(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
+@drawing
+def normal_into(input: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
   """Return numbers drawn from a normal distribution, in the shape of the input: the method normal_."""
   if std < 0: raise ArgumentError(f"std is {std}; it is not negative")
   return Tensor.randn(*sizes(input), dtype=input.dtype).mul(std).add(mean)

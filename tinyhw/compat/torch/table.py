@@ -76,7 +76,7 @@ _TORCH = {
   f"{_LINALG}.spectra": "svd qr=torch_qr pinverse svd_lowrank pca_lowrank",
   f"{_LINALG}.norms": "norm matrix_exp",
   _CREATION: """tensor as_tensor asarray from_numpy scalar_tensor full zeros ones empty empty_strided empty_permuted
-    full_like zeros_like ones_like empty_like arange linspace logspace eye manual_seed rand randn randint randperm
+    full_like zeros_like ones_like empty_like arange linspace logspace eye rand randn randint randperm
     rand_like randn_like randint_like normal bernoulli multinomial fill""",
   _CONVERSION: """clone detach resolve_conj=itself resolve_neg=itself
     alias_copy=copied detach_copy=copied numel is_tensor is_floating_point can_cast promote_types
@@ -96,7 +96,7 @@ _METHODS = {
   _COMPLEX: "cfloat cdouble",
 }
 NOT_METHODS = frozenset("""tensor as_tensor asarray from_numpy scalar_tensor full zeros ones empty empty_strided
-  empty_permuted arange linspace logspace eye manual_seed rand randn randint randperm normal cat concat concatenate
+  empty_permuted arange linspace logspace eye rand randn randint randperm normal cat concat concatenate
   stack hstack vstack row_stack dstack column_stack block_diag cartesian_prod meshgrid broadcast_tensors
   broadcast_shapes
   einsum tril_indices triu_indices chain_matmul is_tensor can_cast promote_types result_type _chunk_cat where
@@ -188,8 +188,28 @@ _SCHEDULES = {
     ExponentialLR PolynomialLR CosineAnnealingLR SequentialLR ChainedScheduler _LRScheduler=LRScheduler""",
   "tinyhw.nn.optim.cycles": "CosineAnnealingWarmRestarts OneCycleLR CyclicLR ReduceLROnPlateau",
 }
+_CLIPPING = "tinyhw.nn.optim.clipping"
+_UTILS = {
+  _CLIPPING: """clip_grad_norm_ clip_grad_norm=clip_grad_norm_ clip_grad_value_ clip_grads_with_norm_ get_total_norm
+    parameters_to_vector vector_to_parameters""",
+  f"{_MODULES}.weight_hooks": "weight_norm spectral_norm remove_weight_norm remove_spectral_norm",
+}
+_INITIAL = {f"{_COMPAT}.initial": """uniform_ normal_ trunc_normal_ constant_ ones_ zeros_ eye_ dirac_ xavier_uniform_
+  xavier_normal_ kaiming_uniform_ kaiming_normal_ orthogonal_ sparse_ calculate_gain
+  _calculate_fan_in_and_fan_out=fans"""}
+_SEQUENCES = {f"{_MODULES}.sequences": """PackedSequence pack_padded_sequence pad_packed_sequence pad_sequence
+  unpad_sequence pack_sequence unpack_sequence invert_permutation"""}
+_PARAMETRIZE = {f"{_MODULES}.parametrize": """register_parametrization remove_parametrizations is_parametrized cached
+  ParametrizationList"""}
+_PARAMETRIZATIONS = {f"{_MODULES}.parametrize": "weight_norm spectral_norm orthogonal"}
+_AVERAGES = {f"{_OPTIM}.averages": """AveragedModel SWALR update_bn get_ema_avg_fn get_ema_multi_avg_fn get_swa_avg_fn
+  get_swa_multi_avg_fn"""}
+_AMP = {f"{_OPTIM}.scaling": "GradScaler"}
+_RANDOM = {f"{_COMPAT}.generators": """manual_seed seed initial_seed get_rng_state set_rng_state fork_rng
+  default_generator"""}
 # Names of torch that are taken as they are.
 _AS_THEY_ARE = {
+  f"{_COMPAT}.generators": "manual_seed seed initial_seed get_rng_state set_rng_state Generator=TorchGenerator",
   f"{_COMPAT}.modes": """no_grad enable_grad set_grad_enabled inference_mode is_grad_enabled
     is_inference_mode_enabled""",
 }
@@ -221,10 +241,14 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for names
   "": _TORCH, "methods": _METHODS, "nn.functional": _FUNCTIONAL, "special": _SPECIALS, "linalg": _LINEAR,
   "masked": _MASKED, "signal.windows": _WINDOWS, "nn": _LAYERS, "signal": {}, "fft": _FFT,
   "optim": _OPTIMIZERS, "optim.lr_scheduler": _SCHEDULES,
+  "optim.swa_utils": _AVERAGES, "nn.init": _INITIAL, "nn.utils": _UTILS, "nn.utils.rnn": _SEQUENCES,
+  "nn.utils.parametrize": _PARAMETRIZE, "nn.utils.parametrizations": _PARAMETRIZATIONS, "amp": _AMP,
+  "random": _RANDOM,
   "@": _AS_THEY_ARE, "ops.aten": {f"{_F}.reductions": "_safe_softmax=safe_softmax"}}.items()}
 
 # Namespaces of classes, which are taken as they are.
-CLASSES = frozenset({"nn", "optim", "optim.lr_scheduler"})
+CLASSES = frozenset("""nn optim optim.lr_scheduler optim.swa_utils nn.init nn.utils nn.utils.rnn nn.utils.parametrize
+  nn.utils.parametrizations amp random""".split())
 
 def names(namespace: str) -> list[str]:
   """Return the names of a namespace."""

@@ -37,6 +37,15 @@ class TorchTensor(Tensor):
     else: self.assign(new)      # a write through another handle would be done at once
     return self
 
+  def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    found = memo[id(self)] = dress(super().__deepcopy__(memo))
+    if found.grad is not None: dress(found.grad)
+    return found
+
+  def __reduce_ex__(self, protocol: Any) -> Any:
+    made, args, *_ = super().__reduce_ex__(protocol)
+    return _dressed_again, (made, args)
+
   def copy_(self, src: Any, non_blocking: bool = False) -> Any:
     """Write the elements of another tensor, cast and broadcast, into this one."""
     if not isinstance(src, Tensor): raise ArgumentError(f"copy_ copies a tensor, not {src!r}")
@@ -66,6 +75,8 @@ class TorchTensor(Tensor):
   def cast(self, dtype: DTypeLike) -> Any: return dress(plain(self).cast(dtype))
 
 Dressed.kind = TorchTensor
+
+def _dressed_again(made: Callable[..., Any], args: Any) -> Any: return dress(made(*args))
 
 def _where(self: Any, condition: Any, other: Any) -> Any:
   """Return this tensor where a condition is true, else another."""

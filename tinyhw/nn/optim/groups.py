@@ -114,7 +114,8 @@ def _first(value: float | Tensor, p: Tensor) -> Tensor:
   flat = Tensor(bytes(count * kind.itemsize) if value == 0 else [value] * count, dtype=kind, device=p.device)
   return Tensor(flat.reshape(p.shape), requires_grad=False)
 
-def separate(rule: UpdateRule, options: GroupOptions, active: list[dict[str, Any]], others: Iterable[dict[str, Any]]) -> None:
+def separate(rule: UpdateRule, options: GroupOptions, active: list[dict[str, Any]],
+             others: Iterable[dict[str, Any]]) -> None:
   """Give the states of a step shared numbers of their own if others share them and do not step."""
   names = list(rule.shared(options))
   if not names: return

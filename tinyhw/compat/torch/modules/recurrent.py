@@ -5,6 +5,8 @@ from typing import Any
 from tinyhw.compat.torch.dress import dress, kind_of
 from tinyhw.compat.torch.modules.module import Module, Parameter
 from tinyhw.compat.torch.modules.parametric import Linear, drawn, filled, functional
+from tinyhw.compat.torch.modules.sequences import PackedSequence, pack_padded_sequence, padded
+from tinyhw.compat.torch.table import find
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.tensor import Tensor
@@ -144,7 +146,25 @@ class _Recurrent(Module):
     """Do nothing: memory needs no order here."""
 
   def forward(self, input: Any, hx: Any = None) -> Any:
-    """Return (results of all steps, last states). input: (T, N, input), batch_first: (N, T, input), or (T, input)."""
+    """Return (results of all steps, last states). input: (T, N, input), batch_first: (N, T, input), or (T, input).
+
+    A PackedSequence gives a PackedSequence. States are then in the order of the sequences that were packed.
+    """
+    if isinstance(input, PackedSequence): return self._packed(input, hx)
+    return self._padded(input, hx, None)
+
+  def _packed(self, input: PackedSequence, hx: Any) -> Any:
+    counts, order, back = input.lengths, input.sorted_indices, input.unsorted_indices
+    if order is not None and hx is not None:
+      hx = tuple([s[:, order] for s in hx]) if self.has_cell else hx[:, order]
+    x = padded(input)
+    found, ends = self._padded(x.transpose(0, 1) if self.batch_first else x, hx, counts)
+    packed = pack_padded_sequence(found, counts, self.batch_first)
+    if back is not None: ends = tuple([s[:, back] for s in ends]) if self.has_cell else ends[:, back]
+    return PackedSequence(packed.data, input.batch_sizes, order, back), ends
+
+  def _padded(self, input: Any, hx: Any, counts: list[int] | None) -> Any:
+    """Return results and last states. counts: the length of each sequence; a state stays where one has ended."""
     if input.ndim not in (2, 3) or input.shape[-1] != self.input_size:
       raise ShapeError(f"{type(self).__name__} wants (T, N, {self.input_size}), not {input.shape}")
     alone = input.ndim == 2
@@ -162,7 +182,7 @@ class _Recurrent(Module):
       outs = []
       for way, end in enumerate(self._ends(k)):
         row = k * (1 + self.bidirectional) + way
-        out, h, c = self._along(x, end, states[0][row], states[-1][row], way == 1)
+        out, h, c = self._along(x, end, states[0][row], states[-1][row], way == 1, counts)
         outs.append(out)
         last.append((h, c))
       x = outs[0] if len(outs) == 1 else _joined(outs)
@@ -172,14 +192,18 @@ class _Recurrent(Module):
     elif self.batch_first: x = x.transpose(0, 1)
     return x, (tuple(ends) if self.has_cell else ends[0])
 
-  def _along(self, x: Any, end: str, h: Any, c: Any, reverse: bool) -> tuple[Any, Any, Any]:
+  def _along(self, x: Any, end: str, h: Any, c: Any, reverse: bool, counts: list[int] | None) -> tuple[Any, Any, Any]:
     linear, own = functional("linear"), self._parameters
     step, count = self._step(), int(x.shape[0])
     gates = linear(x, own[f"weight_ih{end}"], own[f"bias_ih{end}"])
     outs: list[Any] = [None] * count
     for t in reversed(range(count)) if reverse else range(count):
+      before = h, c
       h, c = step(gates[t], linear(h, own[f"weight_hh{end}"], own[f"bias_hh{end}"]), c if self.has_cell else h)
       if self.proj_size: h = linear(h, own[f"weight_hr{end}"])
+      if counts is not None and min(counts) <= t:
+        going = dress(Tensor([[n > t] for n in counts]))
+        h, c = (new if new is None else find("", "where")(going, new, old) for new, old in zip((h, c), before))
       outs[t] = h
     return _stacked(outs), h, c
 

@@ -1,4 +1,4 @@
-"""`TorchOptimizer`, the base of PyTorch's optimizers: groups of parameters, state by parameter, state dicts, hooks, steps.
+"""`TorchOptimizer`, the base of PyTorch's optimizers: groups, state by parameter, state dicts, hooks, steps.
 
 The values are computed by a rule of tinyhw/nn/optim. A step writes parameters and state in place, now. A TinyJit may
 capture it: options are read in memory, so a schedule between calls has its effect.
