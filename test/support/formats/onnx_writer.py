@@ -84,21 +84,21 @@ def function(domain: str, name: str, inputs: Sequence[str], outputs: Sequence[st
   return names + b"".join(field(7, n) for n in nodes) + field(9, field(1, "") + field(2, opset)) + field(10, domain)
 
 def single(op: str, inputs: Mapping[str, Any], outputs: int = 1, opset: int = 22, domain: str = "",
-           constants: Sequence[str] = (),
-           **attributes: Any) -> bytes:
+           constants: Sequence[str] = (), domains: Mapping[str, int] | None = None, **attributes: Any) -> bytes:
   """A model of one node. inputs: arrays by name (None for one left out); those in `constants` are initializers."""
   names = [k if v is not None else "" for k, v in inputs.items()]
   results = [f"y{i}" for i in range(outputs)]
   given = [value_info(k, v.dtype, v.shape) for k, v in inputs.items() if v is not None and k not in constants]
   return model(graph([node(op, names, results, domain, **attributes)], given, results,
-                     {k: inputs[k] for k in constants}), opset)
+                     {k: inputs[k] for k in constants}), opset, domains)
 
 def run(op: str, *inputs: Any, outputs: int = 1, opset: int = 22, domain: str = "", known: Sequence[int] = (),
-        **attributes: Any) -> Any:
+        domains: Mapping[str, int] | None = None, **attributes: Any) -> Any:
   """Return the results of OnnxRunner for a model of one node: an array, or a list of them. known: which inputs are
-  constants of the model."""
+  constants of the model. domains: versions of the sets of operators, where another than 1 is wanted."""
   named = {f"x{i}": None if x is None else np.asarray(x) for i, x in enumerate(inputs)}
-  runner = OnnxRunner(single(op, named, outputs, opset, domain, [f"x{i}" for i in known], **attributes))
+  runner = OnnxRunner(single(op, named, outputs, opset, domain, [f"x{i}" for i in known], domains,
+                             **attributes))
   given = {k: Tensor(np.ascontiguousarray(v).reshape(v.shape)) for k, v in named.items() if v is not None
            and k in runner.graph_inputs}
   found = [x.numpy() for x in runner(given).values()]

@@ -6,7 +6,7 @@
 """
 from __future__ import annotations
 
-from tinyhw.nn.onnx import ml as ml, ops as ops
+from tinyhw.nn.onnx import ml as ml, ops as ops, sequence as sequence
 from tinyhw.nn.onnx.operator import Operator as Operator, onnx_ops as onnx_ops
 from tinyhw.nn.onnx.parser import (
   OnnxNode as OnnxNode, OnnxPBParser as OnnxPBParser, OnnxValue as OnnxValue, OpSetId as OpSetId)

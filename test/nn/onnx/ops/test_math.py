@@ -165,6 +165,11 @@ def test_softmax_before_and_after_version_13() -> None:
   np.testing.assert_allclose(run("LogSoftmax", x), np.log(softmax(x, -1)), rtol=1e-4, atol=1e-6)
   assert run("Hardmax", np.array([[1, 3, 3]], F32)).tolist() == [[0, 1, 0]]
 
+def test_gated_activation() -> None:
+  assert run("SwiGLU", X, X + 1, opset=28, alpha=2.0) == pytest.approx(X / (1 + np.exp(-2 * X)) * (X + 1), rel=1e-5,
+                                                                       abs=1e-6)
+  with pytest.raises(TinyError, match="two equal shapes"): run("SwiGLU", X, X[:1], opset=28)
+
 def test_gemm_einsum_and_det() -> None:
   a, b, c = (np.random.default_rng(i).standard_normal(s).astype(F32) for i, s in enumerate([(3, 2), (4, 3), (4,)]))
   np.testing.assert_allclose(run("Gemm", a, b, c, transA=1, transB=1, alpha=0.5, beta=2.0), 0.5 * a.T @ b.T + 2 * c,

@@ -53,14 +53,6 @@ def test_hints_are_ignored() -> None:
   assert run("Gemm", a, b, np.ones(2, F32), opset=6, broadcast=1) == pytest.approx(a @ b + 1, rel=1e-5)
   assert run("InstanceNormalization", X, np.ones(3, F32), np.zeros(3, F32), opset=1).shape == X.shape
 
-def test_recurrent_layers() -> None:
-  x = random(3, 2, 4)
-  for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
-    w, r = random(1, gates * 5, 4, seed=1), random(1, gates * 5, 5, seed=2)
-    old = run(op, x, w, r, opset=1, hidden_size=5, output_sequence=1, outputs=2)
-    new = run(op, x, w, r, opset=22, hidden_size=5, outputs=2)
-    for a, b in zip(old, new): np.testing.assert_array_equal(a, b)
-
 def test_regions_of_interest() -> None:
   x = random(2, 3, 6, 7)
   regions = np.array([[0, 0, 0, 6, 5], [1, 2, 1, 5, 4], [1, 6, 5, 6, 5]], F32)

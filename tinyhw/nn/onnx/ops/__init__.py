@@ -2,6 +2,5 @@
 from __future__ import annotations
 
 from tinyhw.nn.onnx.ops import (
-  attention as attention, control as control, indexing as indexing, loss as loss, math as math,
-  normalization as normalization, old as old, quant as quant, random as random, recurrent as recurrent,
-  resize as resize, shape as shape, signal as signal, windows as windows)
+  control as control, indexing as indexing, loss as loss, math as math, normalization as normalization, old as old,
+  quant as quant, random as random, resize as resize, shape as shape, signal as signal, windows as windows)

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from tinyhw.dtype import dtypes, least_upper_dtype
-from tinyhw.errors import ArgumentError
+from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.nn.onnx.data import dtype_of, wide
 from tinyhw.nn.onnx.narrow import NARROW, narrowed
 from tinyhw.nn.onnx.operator import Int, Ints, Value, define, operator
@@ -50,6 +50,10 @@ def hard_sigmoid(x: Tensor, *, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
 def thresholded_relu(x: Tensor, *, alpha: float = 1.0) -> Tensor: return (x > alpha).where(x, 0)
 @operator("Swish", 24)
 def swish(x: Tensor, *, alpha: float = 1.0) -> Tensor: return x * (x * alpha).sigmoid()
+@operator("SwiGLU", 28)
+def swiglu(gate: Tensor, x: Tensor, *, alpha: float = 1.0) -> Tensor:
+  if gate.shape != x.shape: raise ShapeError(f"SwiGLU wants two equal shapes, not {gate.shape} and {x.shape}")
+  return (swish(wide(gate), alpha=alpha) * wide(x)).cast(x.dtype)
 @operator("PRelu", 7)
 def prelu(x: Tensor, slope: Tensor) -> Tensor: return (x < 0).where(x * slope, x)
 @operator("PRelu")

@@ -10,11 +10,10 @@ from typing import Any
 
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.nn.onnx.data import TYPES
-from tinyhw.nn.onnx.operator import Floats, Int, Ints, Outputs, Strings, define, operator
+from tinyhw.nn.onnx.operator import Int, Ints, Outputs, define, operator
 from tinyhw.nn.onnx.ops.math import BINARY, LOGICAL, cast, clip_by_attributes, gemm, power
 from tinyhw.nn.onnx.ops.normalization import instance_normalization
 from tinyhw.nn.onnx.ops.random import dropout_by_attribute
-from tinyhw.nn.onnx.ops.recurrent import gru, lstm, rnn
 from tinyhw.nn.onnx.ops.resize import upsample_by_attribute
 from tinyhw.nn.onnx.ops.shape import axis_of, concat, pad_by_attributes, reshape, sizes, split
 from tinyhw.nn.onnx.ops.windows import global_lp_pool, lp_pool
@@ -97,36 +96,6 @@ def lp_pool_of_old(x: Tensor, *, kernel_shape: Ints, p: float = 2.0, auto_pad: s
 
 @operator("GlobalLpPool")
 def global_lp_pool_of_old(x: Tensor, *, p: float = 2.0) -> Tensor: return global_lp_pool(x, p=_whole(p))
-
-# ***** recurrent layers: output_sequence says whether the node wants the first result *****
-
-@operator("RNN")
-def rnn_of_old(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None,
-               initial_h: Tensor | None = None, *, activation_alpha: Floats | None = None,
-               activation_beta: Floats | None = None, activations: Strings | None = None, clip: float = 0.0,
-               direction: str = "forward", hidden_size: int | None = None, output_sequence: int = 0) -> Any:
-  return rnn(x, w, r, b, lengths, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta,
-             activations=activations, clip=clip, direction=direction, hidden_size=hidden_size)
-
-@operator("GRU")
-def gru_of_old(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None,
-               initial_h: Tensor | None = None, *, activation_alpha: Floats | None = None,
-               activation_beta: Floats | None = None, activations: Strings | None = None, clip: float = 0.0,
-               direction: str = "forward", hidden_size: int | None = None, linear_before_reset: int = 0,
-               output_sequence: int = 0) -> Any:
-  return gru(x, w, r, b, lengths, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta,
-             activations=activations, clip=clip, direction=direction, hidden_size=hidden_size,
-             linear_before_reset=linear_before_reset)
-
-@operator("LSTM")
-def lstm_of_old(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None,
-                initial_h: Tensor | None = None, initial_c: Tensor | None = None, p: Tensor | None = None, *,
-                activation_alpha: Floats | None = None, activation_beta: Floats | None = None,
-                activations: Strings | None = None, clip: float = 0.0, direction: str = "forward",
-                hidden_size: int | None = None, input_forget: int = 0, output_sequence: int = 0) -> Any:
-  return lstm(x, w, r, b, lengths, initial_h, initial_c, p, activation_alpha=activation_alpha,
-              activation_beta=activation_beta, activations=activations, clip=clip, direction=direction,
-              hidden_size=hidden_size, input_forget=input_forget)
 
 # ***** regions of interest *****
 

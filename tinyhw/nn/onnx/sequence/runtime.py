@@ -1,117 +1,19 @@
-"""Attention and related operators of transformers: ONNX's own operators and those of ONNX Runtime (domain
-com.microsoft).
-
-Source: ONNX operator schemas (ai.onnx 23 and 24); ONNX Runtime, ContribOperators.
-"""
+"""Operators of ONNX Runtime for transformers (domain com.microsoft). Source: ONNX Runtime, ContribOperators."""
 from __future__ import annotations
 import math
 from typing import Any
 
 from tinyhw.dtype import dtypes
-from tinyhw.errors import ArgumentError, ShapeError
-from tinyhw.methods.matmul import masked_softmax
+from tinyhw.errors import ArgumentError
+from tinyhw.nn.onnx.data import wide
 from tinyhw.nn.onnx.operator import Ints, Outputs, operator
 from tinyhw.nn.onnx.ops.math import gemm
-from tinyhw.nn.onnx.data import wide
 from tinyhw.nn.onnx.ops.normalization import layer_normalization
 from tinyhw.nn.onnx.ops.shape import sizes
+from tinyhw.nn.onnx.sequence.attention import heads, merged, near, rotary
 from tinyhw.tensor import Tensor
 
 MICROSOFT = "com.microsoft"
-
-def _heads(x: Tensor, count: int | None) -> Tensor:
-  """Split heads: (B, T, heads * d) -> (B, heads, T, d)."""
-  if x.ndim == 4: return x
-  if x.ndim != 3 or not count or int(x.shape[2]) % count:
-    raise ShapeError(f"{x.shape} does not split into {count} heads")
-  return x.reshape(x.shape[0], x.shape[1], count, -1).transpose(1, 2)
-
-def _merged(x: Tensor) -> Tensor: return x.transpose(1, 2).reshape(x.shape[0], x.shape[2], -1)
-
-def _bias(mask: Tensor, columns: int, like: Tensor) -> Tensor:
-  """Return a mask as numbers to add. Columns that it lacks are masked."""
-  if mask.dtype is dtypes.bool: mask = mask.where(0.0, -math.inf)
-  missing = columns - int(mask.shape[-1])
-  if missing > 0 and mask.shape[-1] != 1: mask = mask.pad([(0, 0)] * (mask.ndim - 1) + [(0, missing)], value=-math.inf)
-  return mask.cast(like.dtype)
-
-def _causal(rows: int, columns: int, offset: Any, like: Tensor) -> Tensor:
-  """Return a causal mask: row i sees columns up to i + offset (a number, or a tensor of one per batch)."""
-  r = Tensor.arange(rows, device=like.device).reshape(-1, 1)
-  c = Tensor.arange(columns, device=like.device).reshape(1, -1)
-  seen: Tensor = c <= r + offset
-  return seen.where(0.0, -math.inf).cast(like.dtype)
-
-@operator("Attention", 23)
-def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, past_key: Tensor | None = None,
-              past_value: Tensor | None = None,
-              nonpad: Tensor | None = None, *, is_causal: int = 0, kv_num_heads: int | None = None,
-              q_num_heads: int | None = None,
-              qk_matmul_output_mode: int = 0, scale: float | None = None, softcap: float = 0.0,
-              softmax_precision: int = 1,
-              outputs: Outputs = 1) -> Any:
-  """Compute the scaled dot product attention of heads in (B, heads, T, d) or (B, T, heads * d). nonpad: the number of
-  valid keys of each batch."""
-  flat = q.ndim == 3
-  q, k, v = _heads(q, q_num_heads), _heads(k, kv_num_heads), _heads(v, kv_num_heads)
-  past = 0
-  if past_key is not None and past_value is not None:
-    past = int(past_key.shape[2])
-    k, v = past_key.cat(k, dim=2), past_value.cat(v, dim=2)
-  present = k, v
-  groups = int(q.shape[1]) // int(k.shape[1])
-  if groups < 1 or int(q.shape[1]) != groups * int(k.shape[1]):
-    raise ShapeError(f"{q.shape[1]} query heads do not share {k.shape[1]} key heads")
-  if groups > 1: k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
-  rows, columns = int(q.shape[2]), int(k.shape[2])
-  root = math.sqrt(scale if scale is not None else 1 / math.sqrt(int(q.shape[3])))
-  scores = (wide(q) * root).matmul(wide(k * root).transpose(2, 3))
-  stages = [scores]
-  if softcap: scores = (scores / softcap).tanh() * softcap
-  capped = scores
-  if mask is not None: scores = scores + _bias(mask, columns, scores)
-  if is_causal:
-    offset: Any = past
-    if nonpad is not None: offset = (nonpad.cast(dtypes.int32) - rows).reshape(-1, 1, 1, 1)
-    scores = scores + _causal(rows, columns, offset, scores)
-  if nonpad is not None:
-    there = Tensor.arange(columns, device=q.device).reshape(1, 1, 1,
-                                                            -1) < nonpad.cast(dtypes.int32).reshape(-1, 1, 1, 1)
-    scores = there.where(scores, -math.inf)
-  weights = masked_softmax(scores)
-  stages += [capped, scores, weights]
-  y = weights.cast(q.dtype).matmul(v).cast(q.dtype)
-  if not 0 <= qk_matmul_output_mode <= 3:
-    raise ArgumentError(f"qk_matmul_output_mode is 0 to 3, not {qk_matmul_output_mode}")
-  results = (_merged(y) if flat else y), *present, stages[qk_matmul_output_mode].cast(q.dtype)
-  return results[:max(1, outputs)]
-
-def _rotated(x: Tensor, cos: Tensor, sin: Tensor, interleaved: int) -> Tensor:
-  """Rotate pairs of numbers by an angle. A pair is two neighbours, or one number from each half."""
-  if interleaved: a, b = x[..., ::2], x[..., 1::2]
-  else: a, b = x.chunk(2, dim=-1)
-  left, right = a * cos - b * sin, b * cos + a * sin
-  if interleaved: return left.stack(right, dim=-1).reshape(x.shape)
-  return left.cat(right, dim=-1)
-
-def _rotary(x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor | None, interleaved: int, heads: int,
-            width: int) -> Tensor:
-  flat = x.ndim == 3
-  y = x.reshape(x.shape[0], x.shape[1], heads or 1, -1) if flat else x.transpose(1, 2)   # (B, T, heads, d)
-  width = width or int(y.shape[-1])
-  if not 0 < width <= int(y.shape[-1]) or width % 2: raise ShapeError(f"cannot turn {width} of {y.shape[-1]} numbers")
-  if positions is not None: cos, sin = cos[positions], sin[positions]                   # (B, T, width / 2)
-  c, s = cos[..., :width // 2].unsqueeze(-2), sin[..., :width // 2].unsqueeze(-2)
-  rotated = _rotated(y[..., :width], c, s, interleaved)
-  z = rotated if width == int(y.shape[-1]) else rotated.cat(y[..., width:], dim=-1)
-  return z.reshape(x.shape) if flat else z.transpose(1, 2)
-
-@operator("RotaryEmbedding", 23)
-def rotary_embedding(x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor | None = None, *, interleaved: int = 0,
-                     num_heads: int = 0,
-                     rotary_embedding_dim: int = 0) -> Tensor:
-  """Apply rotary positions. x: (B, heads, T, d) or (B, T, heads * d)."""
-  return _rotary(x, cos, sin, positions, interleaved, num_heads, rotary_embedding_dim)
 
 @operator("RotaryEmbedding", 1, MICROSOFT)
 def rotary_embedding_of_runtime(x: Tensor, positions: Tensor, cos: Tensor, sin: Tensor, *, interleaved: int = 0,
@@ -122,9 +24,9 @@ def rotary_embedding_of_runtime(x: Tensor, positions: Tensor, cos: Tensor, sin: 
     positions = positions.reshape(1, 1) + Tensor.arange(int(x.shape[1 if x.ndim == 3 else 2]), dtype=positions.dtype,
                                                         device=x.device)
   if x.ndim == 3 and not num_heads: num_heads = int(x.shape[2]) // (2 * int(cos.shape[-1]))
-  return _rotary(x, cos, sin, positions, interleaved, num_heads, rotary_embedding_dim)
+  return rotary(x, cos, sin, positions, interleaved, num_heads, rotary_embedding_dim)
 
-# ***** ONNX Runtime: attention *****
+# ***** attention *****
 
 def _padding_bias(mask: Tensor, columns: int, filter_value: float, like: Tensor) -> Tensor:
   """Convert a mask of 1 and 0 to numbers to add: (B, S), (B, T, S) or (B, 1, T, S)."""
@@ -141,8 +43,8 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, scale: float, biases: list[Tensor |
     if bias is not None: scores = scores + bias
   if causal:
     rows, columns = sizes(scores)[2:]
-    scores = (_causal(rows, columns, columns - rows, scores) >= 0).where(scores, filter_value)
-  return _merged(scores.softmax(-1).cast(q.dtype).matmul(v))
+    scores = (near(rows, columns, columns - rows, scores) >= 0).where(scores, filter_value)
+  return merged(scores.softmax(-1).cast(q.dtype).matmul(v))
 
 @operator("Attention", 1, MICROSOFT)
 def attention_of_runtime(x: Tensor, w: Tensor, b: Tensor | None = None, mask: Tensor | None = None,
@@ -155,7 +57,7 @@ def attention_of_runtime(x: Tensor, w: Tensor, b: Tensor | None = None, mask: Te
   y = x.matmul(w)
   if b is not None: y = y + b
   parts = qkv_hidden_sizes or [int(y.shape[-1]) // 3] * 3
-  q, k, v = (_heads(part, num_heads) for part in y.split(parts, 2))
+  q, k, v = (heads(part, num_heads) for part in y.split(parts, 2))
   if past is not None: k, v = past[0].cat(k, dim=2), past[1].cat(v, dim=2)
   bias = None if mask is None else _padding_bias(mask, int(k.shape[2]), mask_filter_value, wide(q))
   result = _attend(q, k, v, scale, [bias, attention_bias], bool(unidirectional), mask_filter_value)
@@ -171,13 +73,13 @@ def multi_head_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = 
     a, b, c = bias.split([int(q.shape[-1]), int(q.shape[-1]), int(bias.shape[0]) - 2 * int(q.shape[-1])])
     q = q + a
     if k.ndim == 3: k, v = k + b, v + c
-  q, k, v = _heads(q, num_heads), _heads(k, num_heads), _heads(v, num_heads)
+  q, k, v = heads(q, num_heads), heads(k, num_heads), heads(v, num_heads)
   if past_key is not None and past_value is not None: k, v = past_key.cat(k, dim=2), past_value.cat(v, dim=2)
   padding = None if mask is None else _padding_bias(mask, int(k.shape[2]), mask_filter_value, wide(q))
   result = _attend(q, k, v, scale, [padding, attention_bias], bool(unidirectional), mask_filter_value)
   return (result, k, v)[:max(1, outputs)]
 
-# ***** ONNX Runtime: normalization, embedding, activations, products *****
+# ***** normalization, embedding, activations, products *****
 
 def simplified_layer_normalization(x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5,
                                    stash_type: int = 1,

@@ -96,3 +96,10 @@ def test_bad_layers() -> None:
                                   ((x, w, r, b), {"activations": ["Odd"] * 3}, "not known"),
                                   ((x, w, r, b), {"activations": ["Tanh"]}, "are wanted")]:
     with pytest.raises(TinyError, match=why): run("LSTM", *inputs, outputs=3, **attributes)
+
+def test_the_first_versions() -> None:
+  for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+    x, w, r, _ = weights(gates)
+    old = run(op, x, w, r, opset=1, hidden_size=H, output_sequence=1, outputs=2)
+    new = run(op, x, w, r, opset=22, hidden_size=H, outputs=2)
+    for a, b in zip(old, new): np.testing.assert_array_equal(a, b)

@@ -155,3 +155,33 @@ def lstm(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tens
     if p is not None: o = o + p[d, n:2 * n] * cell_state
     return [f(_clipped(o, clip)) * out(cell_state), cell_state]
   return layer.run(cell, [list(pair) for pair in zip(layer.initial(initial_h), layer.initial(initial_c))])
+
+# ***** until version 6: output_sequence says whether the node wants the first result *****
+
+@operator("RNN")
+def rnn_of_old(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None,
+               initial_h: Tensor | None = None, *, activation_alpha: Floats | None = None,
+               activation_beta: Floats | None = None, activations: Strings | None = None, clip: float = 0.0,
+               direction: str = "forward", hidden_size: int | None = None, output_sequence: int = 0) -> Any:
+  return rnn(x, w, r, b, lengths, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta,
+             activations=activations, clip=clip, direction=direction, hidden_size=hidden_size)
+
+@operator("GRU")
+def gru_of_old(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None,
+               initial_h: Tensor | None = None, *, activation_alpha: Floats | None = None,
+               activation_beta: Floats | None = None, activations: Strings | None = None, clip: float = 0.0,
+               direction: str = "forward", hidden_size: int | None = None, linear_before_reset: int = 0,
+               output_sequence: int = 0) -> Any:
+  return gru(x, w, r, b, lengths, initial_h, activation_alpha=activation_alpha, activation_beta=activation_beta,
+             activations=activations, clip=clip, direction=direction, hidden_size=hidden_size,
+             linear_before_reset=linear_before_reset)
+
+@operator("LSTM")
+def lstm_of_old(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None,
+                initial_h: Tensor | None = None, initial_c: Tensor | None = None, p: Tensor | None = None, *,
+                activation_alpha: Floats | None = None, activation_beta: Floats | None = None,
+                activations: Strings | None = None, clip: float = 0.0, direction: str = "forward",
+                hidden_size: int | None = None, input_forget: int = 0, output_sequence: int = 0) -> Any:
+  return lstm(x, w, r, b, lengths, initial_h, initial_c, p, activation_alpha=activation_alpha,
+              activation_beta=activation_beta, activations=activations, clip=clip, direction=direction,
+              hidden_size=hidden_size, input_forget=input_forget)
