@@ -67,6 +67,8 @@ class ArmProcessor:
     """Return the operations on full vectors of floats that start in a cycle: two, four on the widest cores."""
     return 4 if self.brand in ("Neoverse V1", "Neoverse V2") or self.vendor == "Apple" else 2
 
+  def second_level_rate(self, arch: str) -> float: return 0.0
+
   @property
   def local_bytes(self) -> int:
     """The bytes of a worker's own data: half of L2; 0 if its size is unknown."""

@@ -30,7 +30,7 @@ from tinyhw.codegen.optimize import with_few_ranges  # noqa: E402
 from tinyhw.codegen.plan.heuristic import choose  # noqa: E402
 from tinyhw.codegen.search import search  # noqa: E402
 from tinyhw.codegen.transform.tiling import Opt  # noqa: E402
-from tinyhw.engine.run.compile import capabilities_of  # noqa: E402
+from tinyhw.engine.run.compile import MEASURED, capabilities_of  # noqa: E402
 from tinyhw.engine.run.tune import Trial  # noqa: E402
 from tinyhw.engine.schedule.schedule import canonicalize, schedule  # noqa: E402
 from tinyhw.isa.x86.capabilities import capabilities as x86_capabilities  # noqa: E402
@@ -180,7 +180,7 @@ def mean_regret(found: list[dict[str, Any]]) -> float:
 
 def machine_of(capabilities: Capabilities) -> dict[str, Any]:
   """Return the facts of a machine that a choice depends on, besides its architecture."""
-  return {name: getattr(capabilities, name) for name in ("threads", "local_bytes", "cache_bytes", "vector_rate")}
+  return {name: getattr(capabilities, name) for name in MEASURED}
 
 def replayed(record: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
   """Choose again for the machine of a record. Return its kernels with the new choices, and the names of those whose

@@ -98,6 +98,18 @@ def test_a_faster_resource_never_raises_the_cost(shape: tuple[int, int, int]) ->
   assert cost() <= plain
   small = cost(cache_bytes=(32 << 10, 256 << 10, 8 << 20))
   assert cost(cache_bytes=(48 << 10, 2 << 20, 64 << 20)) <= cost() <= small * 1.001
+  assert cost() <= cost(second_level_rate=100) <= cost(second_level_rate=50)
+
+def test_vectors_from_the_second_cache_are_few_where_they_cost_cycles() -> None:
+  """A tile of 12 rows and 2 vectors reads 2 of them in a step, one of 3 rows and 8 vectors 8."""
+  facts = {"cache_bytes": (48 << 10, 2 << 20, 480 << 20), "local_bytes": 1 << 20}
+  plain, dear = (model(2048, 2048, 2048, replace(AVX512, **facts, second_level_rate=rate)) for rate in (0, 80))
+  few, many = tile(plain, 12, 2), tile(plain, 3, 8)
+  assert (second(plain).near_cycles(few), second(dear).near_cycles(few), second(dear).near_cycles(many)) == (0, 1.6, 6.4)
+  found = dear.best([*dear.nest.ranges])
+  assert found is not None and found[1].repetitions[dear.nest.ranges[1]] <= 3
+  short = model(2048, 64, 2048, dear.capabilities)
+  assert second(short).near_cycles(tile(short, 12, 2)) == 0, "the first cache holds 64 rows of 128 bytes"
 
 def test_a_product_of_symbolic_rows_has_a_tile() -> None:
   rows = Tensor.empty(64, 32)[:UOp.variable("n", 8, 64).bind(16)]

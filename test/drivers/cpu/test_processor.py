@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tinyhw import device as devices
+from tinyhw.data_class import replace
 from tinyhw.drivers import cpu
 from tinyhw.drivers.cpu.processor import FEATURES, LEVELS, XCR0, Processor, detect, may_use_tiles
 from tinyhw.errors import DeviceError
@@ -60,6 +61,11 @@ def test_facts() -> None:
   assert (found.vendor, found.brand[:8], found.signature) == ("GenuineIntel", "FakeFake", 0x50654)
   assert found.cache_bytes == (32 << 10, 1 << 20, 12 * 64 * 0x8000)
   assert [kind for _, kind, _, _ in found.caches] == ["data", "instruction", "unified", "unified"]
+
+def test_bytes_of_the_second_cache_cost_intel_cycles() -> None:
+  assert invented(AVX512).second_level_rate("x86_64:avx512") == invented(AVX512).second_level_rate("x86_64:amx") == 80
+  assert invented(AVX512).second_level_rate("x86_64:avx2") == 0
+  assert replace(invented(AVX512), vendor="AuthenticAMD").second_level_rate("x86_64:avx512") == 0
 
 def test_choice_of_the_arch() -> None:
   assert cpu.choose_arch(invented(AVX512), "") == "x86_64:avx512"

@@ -261,7 +261,8 @@ class ReductionLoad:
     for r in self.streams: streams *= tile.get(r, 1)
     plan = plans[0]
     crowd = max(streams - self.room, 0) * STREAM_COST
-    best = OperandRead(n * plan.load + crowd, self.row_cycles(t), plan)
+    near = self.near_cycles(t)
+    best = OperandRead(n * plan.load + crowd, self.row_cycles(t) + near, plan)
     cost = best.issue * weight + best.cycles
     for plan in plans[1:]:
       if plan.window is None:
@@ -270,9 +271,17 @@ class ReductionLoad:
       times = 1 if plan.window is not None else n * self.work_items(plan, t).parts
       for r in plan.within: times *= tile.get(r, 1)
       fill = plan.fill * times * self.distinct(plan.window, tile)
-      other = OperandRead(n * plan.load, fill, plan)
+      other = OperandRead(n * plan.load, fill if plan.window is not None else fill + near, plan)
       if other.issue * weight + other.cycles < cost: best, cost = other, other.issue * weight + other.cycles
     return best
+
+  def near_cycles(self, t: RegisterTile) -> float:
+    """Return the cycles of a step's vectors that come from the second-level cache, since the first one does not hold
+    what a tile reads."""
+    rate = self.capabilities.second_level_rate
+    if not rate or t.vector not in self.ranges or is_reduce(t.vector): return 0.0
+    if self.panel_bytes(t.repetitions) <= self.caches[0]: return 0.0
+    return self.elements_read(t.repetitions) * self.lanes * self.itemsize / rate
 
   def memory_cycles(self, t: RegisterTile) -> float:
     """Return the cycles in which an element comes from memory, if each is read once: nothing has brought it into a

@@ -28,8 +28,8 @@ if TYPE_CHECKING: from tinyhw.machine.ir.target import Capabilities
 MOST_KERNELS = 4096      # loaded kernels that a device keeps: 60 MB at 14 KB each
 SMALL_OPERATIONS, SMALL_BYTES = 1 << 17, 1 << 16
 ALLOWED = (ALLOW_TF32, ALLOW_FP8_SUMS) # variables that allow units of `Capabilities.less_exact`
-# Fields of Capabilities that a device measures itself, if it can.
-MEASURED = ("threads", "cache_bytes", "local_bytes", "vector_rate")
+# Fields of Capabilities that a device knows of its machine, if it can.
+MEASURED = ("threads", "cache_bytes", "local_bytes", "vector_rate", "second_level_rate")
 
 class Runner(NamedTuple):
   """A loaded kernel. grid, operations and bytes_moved may be expressions of the variables.

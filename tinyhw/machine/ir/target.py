@@ -34,6 +34,8 @@ class Capabilities:
   - vector_operations: the same for vectors of that scalar, with any number of lanes that fills at most vector_bytes.
   - wide_casts: CAST converts vectors between int64 and floats, and from uint64 to floats.
   - vector_rate: operations on full vectors of floats that a worker of a CPU starts in a cycle.
+  - second_level_rate: bytes from the second-level cache that cost such a worker a cycle, which arithmetic does not
+    hide. 0: it hides all.
   - maxima: types of floats with a maximum instruction. It returns NaN if one operand is NaN, but any one of two zeros.
     It is for reductions of many values.
 
@@ -79,6 +81,7 @@ class Capabilities:
   threads: int = 1
   lanes: int = 0
   vector_rate: float = 2
+  second_level_rate: float = 0
   local_bytes: int = 0
   cache_bytes: tuple[int, ...] = ()
   masked_bytes: tuple[int, ...] = ()
