@@ -105,7 +105,8 @@ def test_vectors_from_the_second_cache_are_few_where_they_cost_cycles() -> None:
   facts = {"cache_bytes": (48 << 10, 2 << 20, 480 << 20), "local_bytes": 1 << 20}
   plain, dear = (model(2048, 2048, 2048, replace(AVX512, **facts, second_level_rate=rate)) for rate in (0, 80))
   few, many = tile(plain, 12, 2), tile(plain, 3, 8)
-  assert (second(plain).near_cycles(few), second(dear).near_cycles(few), second(dear).near_cycles(many)) == (0, 1.6, 6.4)
+  assert second(plain).near_cycles(few) == 0
+  assert (second(dear).near_cycles(few), second(dear).near_cycles(many)) == (128 / 80, 512 / 80)
   found = dear.best([*dear.nest.ranges])
   assert found is not None and found[1].repetitions[dear.nest.ranges[1]] <= 3
   short = model(2048, 64, 2048, dear.capabilities)
