@@ -38,8 +38,8 @@ class CPUDevice(HostDevice):
             "features": sorted(self.processor.features), "cache_bytes": self.processor.cache_bytes,
             "local_bytes": self.processor.local_bytes, "threads": self.ring.threads,
             "vector_rate": self.processor.vector_rate(self.arch),
-            "second_level_rate": self.processor.second_level_rate(self.arch), "next_level": next_level(self.processor, self.arch),
-            "memory_limit": self.allocator.limit}
+            "second_level_rate": self.processor.second_level_rate(self.arch),
+            "next_level": next_level(self.processor, self.arch), "memory_limit": self.allocator.limit}
 
   def close(self) -> None:
     super().close()
