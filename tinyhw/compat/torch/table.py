@@ -207,6 +207,15 @@ _AVERAGES = {f"{_OPTIM}.averages": """AveragedModel SWALR update_bn get_ema_avg_
 _AMP = {f"{_OPTIM}.scaling": "GradScaler"}
 _RANDOM = {f"{_COMPAT}.generators": """manual_seed seed initial_seed get_rng_state set_rng_state fork_rng
   default_generator"""}
+_LOADING = "tinyhw.nn.loading"
+_DATA = {
+  f"{_LOADING}.sets": """Dataset IterableDataset TensorDataset StackDataset ConcatDataset ChainDataset Subset
+    random_split""",
+  f"{_LOADING}.samplers": """Sampler SequentialSampler RandomSampler SubsetRandomSampler WeightedRandomSampler
+    BatchSampler DistributedSampler""",
+  f"{_LOADING}.workers": "get_worker_info",
+  f"{_COMPAT}.loading": """DataLoader=TorchDataLoader default_collate=torch_collate default_convert=torch_convert""",
+}
 # Names of torch that are taken as they are.
 _AS_THEY_ARE = {
   f"{_COMPAT}.generators": "manual_seed seed initial_seed get_rng_state set_rng_state Generator=TorchGenerator",
@@ -242,13 +251,15 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for names
   "masked": _MASKED, "signal.windows": _WINDOWS, "nn": _LAYERS, "signal": {}, "fft": _FFT,
   "optim": _OPTIMIZERS, "optim.lr_scheduler": _SCHEDULES,
   "optim.swa_utils": _AVERAGES, "nn.init": _INITIAL, "nn.utils": _UTILS, "nn.utils.rnn": _SEQUENCES,
-  "nn.utils.parametrize": _PARAMETRIZE, "nn.utils.parametrizations": _PARAMETRIZATIONS, "amp": _AMP,
+  "nn.utils.parametrize": _PARAMETRIZE, "nn.utils.parametrizations": _PARAMETRIZATIONS, "amp": _AMP, "utils": {},
+  "utils.data": _DATA,
   "random": _RANDOM,
   "@": _AS_THEY_ARE, "ops.aten": {f"{_F}.reductions": "_safe_softmax=safe_softmax"}}.items()}
 
 # Namespaces of classes, which are taken as they are.
 CLASSES = frozenset("""nn optim optim.lr_scheduler optim.swa_utils nn.init nn.utils nn.utils.rnn nn.utils.parametrize
-  nn.utils.parametrizations amp random""".split())
+  nn.utils.parametrizations amp random utils
+  utils.data""".split())
 
 def names(namespace: str) -> list[str]:
   """Return the names of a namespace."""
