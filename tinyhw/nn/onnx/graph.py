@@ -18,6 +18,7 @@ from tinyhw.nn.onnx.operator import MOST_KNOWN, Implementation, Known, Value, kn
 from tinyhw.nn.onnx.parser import ATTRIBUTE, DOMAINS, OnnxNode, OnnxValue, AttributeReference, attributes_cost, where_of
 from tinyhw.tensor import Tensor
 
+TRAINING = "ai.onnx.preview.training"
 _DEEPEST_CALLS = 32
 _PYTHON_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
@@ -52,6 +53,19 @@ class Graph:
     self.narrow = {**(narrow or {}), **declared(graph)}
     self.steps: list[NodeStep] = []
     for node in graph["node"]: maker.add(self, node, attributes or {})
+
+  def part(self, names: list[str], result: str) -> Graph:
+    """Return the steps so far that compute a result from values with these names, as a graph of these inputs."""
+    wanted, steps = {result}, []
+    for step in reversed(self.steps):
+      if wanted & set(step.node.outputs) - set(names):
+        steps.append(step)
+        wanted |= set(step.node.inputs)
+    found: Graph = object.__new__(Graph)
+    found.name, found.constants, found.narrow = f"{self.name}, until {result}", {}, self.narrow
+    found.inputs, found.outputs = dict.fromkeys(names, OnnxValue(None, None)), (result,)
+    found.steps = steps[::-1]
+    return found
 
   def run(self, values: dict[str, Value], debug: int = 0) -> list[Value]:
     """Return the outputs. values: the inputs, and values named outside of the graph, by name."""
@@ -150,6 +164,9 @@ class GraphMaker:
       if isinstance(value, dict): value = Graph(value, self, attributes, graph.narrow) if "node" in value else None
       elif isinstance(value, Tensor): value = value.to(self.device)
       if value is not None: opts[name] = value
+    if (node.op, node.opset_id.domain) == ("Gradient", TRAINING):
+      names = [name for part in (opts.get("xs"), opts.get("zs")) if isinstance(part, list) for name in part]
+      opts["part"] = graph.part(names, opts.get("y", ""))
     node = with_narrow_type(node._replace(opts=opts), graph.narrow)
     spread(node, proto_node, graph.narrow)
     domain, version = node.opset_id

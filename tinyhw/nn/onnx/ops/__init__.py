@@ -3,4 +3,5 @@ from __future__ import annotations
 
 from tinyhw.nn.onnx.ops import (
   control as control, indexing as indexing, loss as loss, math as math, normalization as normalization, old as old,
-  quant as quant, random as random, resize as resize, shape as shape, signal as signal, windows as windows)
+  quant as quant, random as random, resize as resize, shape as shape, signal as signal,
+  training as training, windows as windows)
