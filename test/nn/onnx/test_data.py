@@ -11,8 +11,9 @@ from formats.onnx_writer import field, tensor, varint
 from tinyhw import dtypes
 from tinyhw.dtype import DType
 from tinyhw.errors import ArgumentError, FileFormatError
-from tinyhw.nn.onnx.data import dtype_of, to_tensor
+from tinyhw.nn.onnx.data import dtype_of, to_dense, to_tensor
 from tinyhw.nn.onnx.proto import parse
+from tinyhw.nn.onnx.texts import TextTensor
 from tinyhw.uop.enums import Ops
 
 def proto(kind: int, shape: tuple[int, ...], *fields: bytes) -> dict[str, Any]:
@@ -68,6 +69,22 @@ def test_packed_constants_stay_packed() -> None:
   held = [u.size for u in found.uop.toposort() if u.op is Ops.BUFFER]
   assert held == [32]
 
+def test_text() -> None:
+  found = to_tensor(proto(8, (2, 1), field(6, "ä".encode()), field(6, b"")))
+  assert isinstance(found, TextTensor) and found.tolist() == [["ä"], [""]]
+
+def sparse(shape: tuple[int, ...], values: list[float], indices: Any) -> dict[str, Any]:
+  data = (field(1, tensor(np.array(values, np.float32))) + field(2, tensor(np.array(indices)))
+          + b"".join(field(3, d) for d in shape))
+  return parse(data, message="SparseTensor")
+
+def test_sparse_tensors_become_dense() -> None:
+  for indices in ([1, 5], [[0, 1], [1, 2]]):
+    found = to_dense(sparse((2, 3), [7.0, 8.0], indices))
+    assert found is not None and found.tolist() == [[0, 7, 0], [0, 0, 8]]
+  for bad, why in (([1], "2 values at indices"), ([1, 6], "outside of"), ([-1, 2], "outside of")):
+    with pytest.raises(FileFormatError, match=why): to_dense(sparse((2, 3), [7.0, 8.0], bad))
+
 def test_empty_and_scalar_tensors() -> None:
   empty, scalar = to_tensor(proto(1, (0, 3), field(9, b""))), to_tensor(proto(7, (), field(7, 5)))
   assert empty is not None and empty.shape == (0, 3) and scalar is not None and scalar.item() == 5
@@ -75,7 +92,7 @@ def test_empty_and_scalar_tensors() -> None:
 @pytest.mark.parametrize("kind, shape, data, why", [
   (1, (2,), field(9, bytes(7)), "should have 8 bytes, and has 7"), (1, (-1,), b"", "negative size"),
   (99, (1,), b"", "does not define"),
-  (8, (1,), field(6, b"x"), "type string"), (14, (1,), b"", "complex64"),
+  (8, (2,), field(6, b"x"), "has 1 strings"), (14, (1,), b"", "complex64"),
   (6, (3,), field(5, varint(1)), "should have 3 numbers"),
   (1, (1 << 62, 4), field(9, b""), "should have"), (0, (1,), b"", "does not define"),
 ])

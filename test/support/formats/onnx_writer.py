@@ -15,6 +15,9 @@ from tinyhw.nn.onnx import OnnxRunner
 TYPES = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10,
          "float64": 11, "uint32": 12,
          "uint64": 13}
+TEXT = 8
+
+def type_of(array: Any) -> int: return TEXT if array.dtype.kind == "U" else TYPES[array.dtype.name]
 
 def varint(value: int) -> bytes:
   value &= (1 << 64) - 1
@@ -32,10 +35,11 @@ def field(number: int, value: Any) -> bytes:
   return varint(number << 3 | 2) + varint(len(raw)) + raw
 
 def tensor(array: Any, name: str = "") -> bytes:
-  """A TensorProto with raw_data."""
+  """A TensorProto with raw_data, or of strings."""
   array = np.asarray(array)
-  return (b"".join(field(1, int(d)) for d in array.shape) + field(2, TYPES[array.dtype.name]) + field(8, name)
-          + field(9, array.tobytes()))
+  data = (b"".join(field(6, str(text)) for text in array.flatten()) if type_of(array) == TEXT
+          else field(9, array.tobytes()))
+  return b"".join(field(1, int(d)) for d in array.shape) + field(2, type_of(array)) + field(8, name) + data
 
 def attribute(name: str, value: Any) -> bytes:
   """An AttributeProto: int, float, str, lists of them, a NumPy array (a tensor), bytes (a GraphProto)."""
@@ -88,7 +92,7 @@ def single(op: str, inputs: Mapping[str, Any], outputs: int = 1, opset: int = 22
   """A model of one node. inputs: arrays by name (None for one left out); those in `constants` are initializers."""
   names = [k if v is not None else "" for k, v in inputs.items()]
   results = [f"y{i}" for i in range(outputs)]
-  given = [value_info(k, v.dtype, v.shape) for k, v in inputs.items() if v is not None and k not in constants]
+  given = [value_info(k, type_of(v), v.shape) for k, v in inputs.items() if v is not None and k not in constants]
   return model(graph([node(op, names, results, domain, **attributes)], given, results,
                      {k: inputs[k] for k in constants}), opset, domains)
 
@@ -99,7 +103,7 @@ def run(op: str, *inputs: Any, outputs: int = 1, opset: int = 22, domain: str = 
   named = {f"x{i}": None if x is None else np.asarray(x) for i, x in enumerate(inputs)}
   runner = OnnxRunner(single(op, named, outputs, opset, domain, [f"x{i}" for i in known], domains,
                              **attributes))
-  given = {k: Tensor(np.ascontiguousarray(v).reshape(v.shape)) for k, v in named.items() if v is not None
-           and k in runner.graph_inputs}
+  given = {k: v if v.dtype.kind == "U" else Tensor(np.ascontiguousarray(v).reshape(v.shape))
+           for k, v in named.items() if v is not None and k in runner.graph_inputs}
   found = [x.numpy() for x in runner(given).values()]
   return found[0] if outputs == 1 else found

@@ -7,11 +7,12 @@ from typing import Any
 
 from tinyhw.dtype import DType, dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError, FileFormatError
-from tinyhw.files.budget import TENSOR, Budget
+from tinyhw.files.budget import SLOT, TENSOR, Budget
 from tinyhw.files.regular import NotRegular, open_regular
 from tinyhw.helpers import prod
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.nn.onnx.narrow import NARROW, decoded, unpacked
+from tinyhw.nn.onnx.texts import TextTensor
 from tinyhw.tensor import Tensor
 
 class ElementType(NamedTuple):
@@ -39,6 +40,7 @@ TYPES: dict[int, ElementType] = {number: ElementType(*row) for number, row in {
   **{number: (row.name, row.holder, "int32_data", row.bits) for number, row in NARROW.items()},
 }.items()}
 
+STRING = 8
 _EXTERNAL = 1                                        # TensorProto.DataLocation
 
 def element_type(number: int, where: str) -> ElementType:
@@ -50,14 +52,16 @@ def element_type(number: int, where: str) -> ElementType:
   return row
 
 def to_tensor(proto: dict[str, Any], folder: str | None = None, load_external: bool = True,
-              budget: Budget | None = None) -> Tensor | None:
-  """Convert a TensorProto to a Tensor. Return None if its elements are in another file that is not to be loaded.
+              budget: Budget | None = None) -> Tensor | TextTensor | None:
+  """Convert a TensorProto to a Tensor or TextTensor. Return None if its elements are in another file that is not to be
+  loaded.
 
   folder: other files must be in it; None: no other files. budget: that of the model. Raises FileFormatError where sizes
   do not agree, or a file is not inside of folder.
   """
   name = f"the tensor {proto.get('name', '')!r}"
   number = proto.get("data_type", 0)
+  if number == STRING: return _strings(proto, name, budget)
   row = element_type(number, name)
   assert row.dtype is not None
   shape = tuple(proto["dims"])
@@ -84,7 +88,35 @@ def to_tensor(proto: dict[str, Any], folder: str | None = None, load_external: b
   if narrow is not None and count: flat = decoded(flat if apart else unpacked(flat, row.bits)[:count], narrow)
   return Tensor(flat.reshape(shape).uop)
 
+def _strings(proto: dict[str, Any], name: str, budget: Budget | None) -> TextTensor:
+  """Return a tensor of strings."""
+  shape, rows = tuple(proto["dims"]), proto["string_data"]
+  if any(d < 0 for d in shape) or prod(shape) != len(rows):
+    raise FileFormatError(f"{name} of shape {shape} has {len(rows)} strings")
+  if budget is not None: budget.take(sum(64 + 4 * len(row) for row in rows) + SLOT * len(rows))
+  return TextTensor([bytes(row).decode("utf-8", "replace") for row in rows], shape)
+
 _TRUTHS = b"\0" + b"\1" * 255   # a bool is 0 or 1
+
+def to_dense(proto: dict[str, Any], folder: str | None = None, load_external: bool = True,
+             budget: Budget | None = None) -> Tensor | None:
+  """Convert a SparseTensorProto to a Tensor. An index is the position of a value in row-major order, or one number for
+  each axis. Return None and raise FileFormatError as to_tensor does."""
+  values, indices = (to_tensor(proto[part], folder, load_external, budget) if part in proto else None
+                     for part in ("values", "indices"))
+  if values is None or indices is None: return None
+  shape = tuple(proto["dims"])
+  name = f"the sparse tensor {proto['values'].get('name', '')!r}"
+  if isinstance(values, TextTensor) or isinstance(indices, TextTensor) or any(d < 0 for d in shape):
+    raise FileFormatError(f"{name} of shape {shape} has text, or a negative size")
+  rows = indices.tolist()
+  if indices.ndim == 2: rows = [sum(i * prod(shape[k + 1:]) for k, i in enumerate(row)) for row in rows]
+  if indices.ndim not in (1, 2) or indices.ndim == 2 and indices.shape[1] != len(shape) or len(rows) != values.numel():
+    raise FileFormatError(f"{name} of shape {shape} has {values.numel()} values at indices of shape {indices.shape}")
+  if any(not 0 <= i < prod(shape) for i in rows): raise FileFormatError(f"{name} has an index outside of {shape}")
+  if budget is not None: budget.take(prod(shape) * values.dtype.itemsize)
+  flat = Tensor.zeros(prod(shape), dtype=values.dtype)
+  return (flat.scatter(0, Tensor(rows, dtype=dtypes.int64), values) if rows else flat).reshape(shape)
 
 def _typed(proto: dict[str, Any], row: ElementType, count: int, name: str, budget: Budget) -> Any:
   """Return the bytes of elements that are stored as numbers. Floats narrower than 32 bits are stored as their codes.

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyhw.device import Device
-from tinyhw.errors import FileFormatError, TinyError
+from tinyhw.errors import ArgumentError, FileFormatError, TinyError
 from tinyhw.files.budget import ENTRY, SLOT, Budget
 from tinyhw.helpers import prod
 from tinyhw.nn.onnx.inference import declared, spread, with_narrow_type
 from tinyhw.nn.onnx.operator import MOST_KNOWN, Implementation, Known, Value, known, onnx_ops
 from tinyhw.nn.onnx.parser import ATTRIBUTE, DOMAINS, OnnxNode, OnnxValue, AttributeReference, attributes_cost, where_of
+from tinyhw.nn.onnx.ranks import BY_RANK, by_rank
+from tinyhw.nn.onnx.texts import TextTensor
 from tinyhw.tensor import Tensor
 
 TRAINING = "ai.onnx.preview.training"
@@ -40,11 +42,12 @@ class Graph:
     maker.budget.take(4 * ENTRY + ATTRIBUTE * sum(len(graph.get(part, ()))
                                                    for part in ("input", "output", "initializer")))
     self.constants: dict[str, Value] = {}
-    for tensor in graph.get("initializer", ()):
+    sparse = [(tensor, tensor.get("values", {}).get("name", "")) for tensor in graph.get("sparse_initializer", ())]
+    for tensor, name in [*((tensor, tensor.get("name", "")) for tensor in graph.get("initializer", ())), *sparse]:
       if tensor["parsed_tensor"] is None:
-        raise FileFormatError(f"the tensor {tensor.get('name')!r} stands in another file, which was not loaded")
+        raise FileFormatError(f"the tensor {name!r} stands in another file, which was not loaded")
       maker.budget.take(ENTRY + 3 * SLOT * min(prod(tensor["parsed_tensor"].shape), MOST_KNOWN))
-      self.constants[tensor.get("name", "")] = constant_value(tensor["parsed_tensor"], maker.device)
+      self.constants[name] = constant_value(tensor["parsed_tensor"], maker.device)
     inputs = graph["input"]
     described = bool(inputs) and isinstance(inputs[0], dict)   # those of a function are names alone
     self.inputs = ({info.get("name", ""): info["parsed_type"] for info in inputs} if described
@@ -103,6 +106,7 @@ def _run_step(step: NodeStep, inputs: list[Value], values: dict[str, Value]) -> 
   """Return the results of a node. Errors name the node."""
   implementation, node = step.implementation, step.node
   try:
+    if not implementation.takes_text(inputs): return _on_text(step, inputs)
     if (not (implementation.folds and all(x is None or isinstance(x, Known) for x in inputs))
         or any(isinstance(v, Graph) for v in step.opts.values())):
       opts = {name: _body(v, values) if isinstance(v, Graph) else v for name, v in step.opts.items()}
@@ -119,6 +123,12 @@ def _run_step(step: NodeStep, inputs: list[Value], values: dict[str, Value]) -> 
     raise FileFormatError(f"{step.name} cannot be computed from {', '.join(map(_show, inputs))}: "
                           f"{type(error).__name__}: {error}") from error
 
+def _on_text(step: NodeStep, inputs: list[Value]) -> list[Value]:
+  """Return the results of an operator of numbers on text. Raises ArgumentError if it does not only move elements."""
+  node = step.node
+  if node.op not in BY_RANK: raise ArgumentError("an input is text, and the operator takes numbers; cast it before")
+  return by_rank(node.op, lambda numbers: step.implementation(numbers, step.opts, len(node.outputs)), inputs)
+
 def _folded(value: Value) -> Value:
   if not isinstance(value, Tensor): return value
   found = known(value)
@@ -132,8 +142,9 @@ def _body(graph: Graph, outside: dict[str, Value]) -> Any:
     return graph.run({**outside, **dict(zip(graph.inputs, inputs))})
   return call
 
-def constant_value(tensor: Tensor, device: str | None) -> Value:
-  """Return a constant of a model on a device. It is Known if it is small."""
+def constant_value(tensor: Tensor | TextTensor, device: str | None) -> Value:
+  """Return a constant of a model on a device. It is Known if it is small. Text stays on the host."""
+  if isinstance(tensor, TextTensor): return tensor
   placed = tensor.to(device)
   if prod(tensor.shape) > MOST_KNOWN: return placed
   listed = tensor.flatten().tolist() if 0 not in tensor.shape else []

@@ -6,8 +6,10 @@ annotation has the kind of the argument:
 - Tensor: an input as a Tensor, or an attribute that is a tensor.
 - Ints, Int, Floats, Float, Scalar: Python numbers, from an input whose values have to be known to build the graph
   (shapes, axes, ...).
-- Value: an unchanged input: a Tensor, a Known or a list (a sequence).
-- int, float, str, Ints, Floats, Strings: attributes.
+- TextTensor: an input that is text.
+- Value: an unchanged input: a Tensor, a Known, TextTensor, a list (a sequence) or a dict (a map). As an attribute: a
+  tensor of numbers or text.
+- int, float, str, Ints, Floats, Strings, Type: attributes.
 - Body: an attribute that is a graph, as a function of its inputs.
 - Outputs: not an attribute, but the number of results that the node names.
 
@@ -26,6 +28,7 @@ from tinyhw.helpers import fully_flatten, prod
 from tinyhw.methods.base import stored
 from tinyhw.methods.data.hostdata import HostData, pack
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.nn.onnx.texts import TextTensor
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
@@ -56,7 +59,7 @@ class Known:
   @property
   def key(self) -> tuple[Any, ...]: return self.dtype, self.shape, bytes(pack(self.values, self.dtype))
 
-Value = Any   # a Tensor, a Known, a list of these (a sequence), or None
+Value = Any   # a Tensor, a Known, a TextTensor, a list of these (a sequence), a dict (a map), or None
 Ints = list[int]
 Floats = list[float]
 Strings = list[str]
@@ -64,18 +67,27 @@ Int = int
 Float = float
 Scalar = Any
 Outputs = int
+Type = dict[str, Any]
 Body = Callable[..., list[Any]]
 
 def as_tensor(value: Value) -> Tensor:
   """Return a value as a Tensor. Raises ArgumentError for a sequence."""
   if isinstance(value, Tensor): return value
   if isinstance(value, Known): return value.tensor
-  raise ArgumentError("a tensor is wanted, and a sequence or nothing was given")
+  raise ArgumentError(f"a tensor is wanted, and {_kind(value)} was given")
+
+def _kind(value: Value) -> str:
+  kinds = ((TextTensor, "text"), (dict, "a map"), ((Tensor, Known), "a tensor of numbers"))
+  return next((name for kind, name in kinds if isinstance(value, kind)), "a sequence or nothing")
+
+def as_texts(value: Value) -> TextTensor:
+  if isinstance(value, TextTensor): return value
+  raise ArgumentError(f"text is wanted, and {_kind(value)} was given")
 
 def as_numbers(value: Value) -> list[Any]:
   """Return the elements of a value in row-major order. They are computed now if they are not known."""
   if isinstance(value, Known): return list(value.values)
-  if not isinstance(value, Tensor): raise ArgumentError("numbers are wanted, and a sequence or nothing was given")
+  if not isinstance(value, Tensor): raise ArgumentError(f"numbers are wanted, and {_kind(value)} was given")
   found = value.tolist()
   return list(fully_flatten(found)) if isinstance(found, list) else [found]
 
@@ -104,14 +116,15 @@ def _only(values: list[Any]) -> Any:
   return values[0]
 
 _INPUTS: dict[str, Callable[[Value], Any]] = {
-  "Tensor": as_tensor, "Value": lambda x: x, "Ints": lambda x: _integers(as_numbers(x)),
+  "Tensor": as_tensor, "TextTensor": as_texts, "Value": lambda x: x, "Ints": lambda x: _integers(as_numbers(x)),
   "Int": lambda x: _only(_integers(as_numbers(x))),
   "Floats": lambda x: [float(v) for v in as_numbers(x)], "Float": lambda x: float(_only(as_numbers(x))),
   "Scalar": lambda x: _only(as_numbers(x)),
 }
 _ATTRIBUTES: dict[str, Callable[[Any], bool]] = {
   "int": lambda x: type(x) is int, "float": lambda x: type(x) is float, "str": lambda x: isinstance(x, str),
-  "Tensor": lambda x: isinstance(x, Tensor), "Body": callable,
+  "Tensor": lambda x: isinstance(x, Tensor), "Value": lambda x: isinstance(x, (Tensor, TextTensor)), "Body": callable,
+  "Type": lambda x: isinstance(x, dict),
   "Ints": lambda x: isinstance(x, list) and all(type(v) is int for v in x),
   "Floats": lambda x: isinstance(x, list) and all(type(v) is float for v in x),
   "Strings": lambda x: isinstance(x, list) and all(isinstance(v, str) for v in x),
@@ -153,6 +166,11 @@ class Implementation:
     missing = [name for name, row in self.attributes.items() if not row.optional and name not in attributes]
     return f"it lacks the attribute {missing[0]!r}" if missing else None
 
+  def takes_text(self, inputs: Sequence[Value]) -> bool:
+    """Are all inputs that are text declared as such?"""
+    return all(not isinstance(x, TextTensor) or (self.inputs[i].kind if i < len(self.inputs) else self.variadic)
+               in ("TextTensor", "Value") for i, x in enumerate(inputs))
+
   def __call__(self, inputs: Sequence[Value], attributes: dict[str, Any], outputs: int) -> list[Value]:
     """Return the results of the node."""
     found: list[Any] = []
@@ -187,7 +205,7 @@ class Operator:
     plain = [x.tensor if isinstance(x, Known) else x for x in results]
     return plain[0] if len(plain) == 1 else tuple(plain)
 
-def _as_value(x: Any) -> Value: return x if x is None or isinstance(x, (Tensor, Known)) else Tensor(x)
+def _as_value(x: Any) -> Value: return x if x is None or isinstance(x, (Tensor, Known, TextTensor)) else Tensor(x)
 
 onnx_ops: dict[str, Operator] = {}
 

@@ -10,7 +10,7 @@ from tinyhw.files.budget import ENTRY, SLOT, Budget
 from tinyhw.files.regular import open_input
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.nn.onnx import proto
-from tinyhw.nn.onnx.data import TYPES, to_tensor
+from tinyhw.nn.onnx.data import TYPES, to_dense, to_tensor
 from tinyhw.tensor import Tensor
 
 # Several names for one set of operators. Source: ONNX, "Versioning"
@@ -23,6 +23,7 @@ class OnnxValue(NamedTuple):
   dtype: DType | None
   is_optional: bool = False
   is_sequence: bool = False
+  is_text: bool = False
 
 class OpSetId(NamedTuple):
   """A set of operators and its version."""
@@ -52,11 +53,12 @@ def value_of(info: dict[str, Any]) -> OnnxValue:
   if "shape" in tensor:
     shape = tuple(d["dim_value"] if d.get("dim_value", -1) >= 0 else d.get("dim_param", "")
                   for d in tensor["shape"]["dim"])
-  return OnnxValue(shape, None if row is None else row.dtype, optional, sequence)
+  is_text = row is not None and row.name == "string"
+  return OnnxValue(shape, None if row is None else row.dtype, optional, sequence, is_text)
 
 # AttributeProto.type: the field. Source: onnx.proto
 _ATTRIBUTE_FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings", 9: "tensors",
-                     10: "graphs", 13: "tp"}
+                     10: "graphs", 11: "sparse_tensor", 13: "tp"}
 
 class OnnxPBParser:
   """A parser of an ONNX file: a path, bytes, or a tensor of bytes.
@@ -96,6 +98,8 @@ class OnnxPBParser:
   def _graph(self, graph: dict[str, Any], imports: dict[str, int]) -> None:
     for tensor in graph["initializer"]:
       tensor["parsed_tensor"] = to_tensor(tensor, self.folder, self.load_external_data, self.budget)
+    for tensor in graph["sparse_initializer"]:
+      tensor["parsed_tensor"] = to_dense(tensor, self.folder, self.load_external_data, self.budget)
     for info in (*graph["input"], *graph["output"]):
       self.budget.take(ENTRY)
       info["parsed_type"] = value_of(info)
@@ -120,6 +124,7 @@ class OnnxPBParser:
     value = attribute.get(field, {"f": 0.0, "i": 0, "s": b""}.get(field))
     if value is None: raise FileFormatError(f"{where_of(node)}: the attribute {attribute.get('name')!r} has no {field}")
     if field == "t": return to_tensor(value, self.folder, self.load_external_data, self.budget)
+    if field == "sparse_tensor": return to_dense(value, self.folder, self.load_external_data, self.budget)
     if field == "tensors": return [to_tensor(v, self.folder, self.load_external_data, self.budget) for v in value]
     if field == "g": self._graph(value, imports)
     if field == "graphs":

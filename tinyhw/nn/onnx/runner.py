@@ -8,6 +8,7 @@ from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.nn.onnx.graph import Graph, GraphMaker, constant_value, graphs_in
 from tinyhw.nn.onnx.operator import Value, as_tensor
 from tinyhw.nn.onnx.parser import OnnxPBParser, OnnxValue, imported_sets
+from tinyhw.nn.onnx.texts import TextTensor, texts_of
 from tinyhw.tensor import Tensor
 
 class OnnxRunner:
@@ -36,15 +37,15 @@ class OnnxRunner:
     self.graph_nodes = tuple(step.node for step in self._graph.steps)
 
   @property
-  def graph_values(self) -> dict[str, Tensor]:
+  def graph_values(self) -> dict[str, Any]:
     """The constants of the model, by name."""
-    return {name: as_tensor(value) for name, value in self._graph.constants.items()}
+    return {name: _plain(value) for name, value in self._graph.constants.items()}
 
   def to(self, device: str | None) -> OnnxRunner:
     """Move the constants of the model to a device. Return the runner."""
     self._device = Device.canonicalize(device)
     for graph in graphs_in(self._graph):
-      graph.constants = {name: constant_value(as_tensor(value), self._device)
+      graph.constants = {name: constant_value(_plain(value), self._device)
                          for name, value in graph.constants.items()}
       for step in graph.steps:
         step.opts = {name: value.to(self._device) if isinstance(value, Tensor) else value
@@ -57,7 +58,8 @@ class OnnxRunner:
     found = {}
     for name, spec in self.graph_inputs.items():
       if spec.dtype is None or spec.shape is None or spec.is_sequence:
-        raise ArgumentError(f"the model does not say what its input {name!r} is")
+        what = "is text: give TextTensor" if spec.is_text else "is not described by the model: give a value"
+        raise ArgumentError(f"the input {name!r} {what}")
       shape = tuple(d if isinstance(d, int) else (sizes or {}).get(d, 1) for d in spec.shape)
       found[name] = Tensor.zeros(*shape, dtype=spec.dtype, device=device or self._device)
     return found
@@ -84,19 +86,26 @@ class OnnxRunner:
 
 def _plain(value: Value) -> Any:
   if isinstance(value, list): return [_plain(x) for x in value]
-  return None if value is None else as_tensor(value)
+  return value if value is None or isinstance(value, (TextTensor, dict)) else as_tensor(value)
 
 def _fitted(name: str, value: Any, spec: OnnxValue, named: dict[str, int], device: str | None) -> Value:
   """Return an input in the form of its specification. named: the sizes of named axes so far."""
-  if value is None and spec.is_optional: return None
+  if value is None and spec.is_optional or isinstance(value, dict): return value
   if spec.is_sequence:
     if not isinstance(value, (list, tuple)):
       raise ArgumentError(f"the input {name!r} is a sequence; give a list of Tensors")
-    return [x if isinstance(x, Tensor) else Tensor(x, dtype=spec.dtype, device=device) for x in value]
+    if spec.is_text: return [texts_of(x, f"the input {name!r}") for x in value]
+    return [x if isinstance(x, (Tensor, TextTensor)) else Tensor(x, dtype=spec.dtype, device=device) for x in value]
+  if spec.is_text or isinstance(value, TextTensor):
+    return _of_shape(name, texts_of(value, f"the input {name!r}"), spec, named)
   tensor = value if isinstance(value, Tensor) else Tensor(value, dtype=spec.dtype if not hasattr(value, "dtype")
                                                           else None, device=device)
   if spec.dtype is not None and tensor.dtype is not spec.dtype:
     raise DTypeError(f"the input {name!r} has {tensor.dtype}, and the model wants {spec.dtype}; cast it")
+  return _of_shape(name, tensor, spec, named)
+
+def _of_shape(name: str, tensor: Any, spec: OnnxValue, named: dict[str, int]) -> Any:
+  """Return a tensor or text. Raises ShapeError if its shape is not that of the specification."""
   if spec.shape is None: return tensor
   if tensor.ndim != len(spec.shape):
     raise ShapeError(f"the input {name!r} has shape {tensor.shape}, and the model wants {spec.shape}")

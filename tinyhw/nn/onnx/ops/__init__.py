@@ -4,4 +4,4 @@ from __future__ import annotations
 from tinyhw.nn.onnx.ops import (
   control as control, indexing as indexing, loss as loss, math as math, normalization as normalization, old as old,
   quant as quant, random as random, resize as resize, shape as shape, signal as signal,
-  training as training, windows as windows)
+  text as text, training as training, windows as windows)

@@ -9,7 +9,7 @@ from typing import Any
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, IndexRangeError
 from tinyhw.nn.onnx.operator import (
-  Body, Int, Ints, Known, Outputs, Scalar, Value, as_numbers, as_tensor, of_numbers, operator)
+  Body, Int, Ints, Known, Outputs, Scalar, Type, Value, as_numbers, as_tensor, of_numbers, operator)
 from tinyhw.nn.onnx.ops.shape import axis_of
 from tinyhw.tensor import Tensor
 
@@ -148,7 +148,7 @@ def sequence_map(sequence: Value, *others: Value, body: Body, outputs: Outputs =
 # ***** optional values *****
 
 @operator("Optional", 15, folds=False)
-def optional(x: Value = None) -> Any: return (x,)
+def optional(x: Value = None, *, type: Type | None = None) -> Any: return (x,)
 @operator("OptionalHasElement", 15)
 def optional_has_element(x: Value = None) -> Known: return of_numbers([x is not None], dtypes.bool, ())
 

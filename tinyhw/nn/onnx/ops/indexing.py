@@ -113,13 +113,13 @@ def compress(x: Tensor, condition: Value, *, axis: int | None = None) -> Tensor:
   return x[(slice(None),) * axis + (Tensor(chosen, device=x.device),)]
 
 @operator("Unique", 11)
-def unique(x: Value, *, axis: int | None = None, sorted: int = 1) -> Any:
+def unique(x: Tensor, *, axis: int | None = None, sorted: int = 1) -> Any:
   """Return the distinct elements (or slices), the index where each first occurs, the number of each element, and the
   counts.
 
   The values are read.
   """
-  t = as_tensor(x)
+  t = x
   if axis is None: t, axis = t.flatten(), 0
   axis = axis_of(axis, t.ndim)
   order = [axis, *(i for i in range(t.ndim) if i != axis)]

@@ -9,9 +9,11 @@ from typing import Any
 
 from tinyhw.dtype import dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError, ShapeError
-from tinyhw.nn.onnx.data import dtype_of, wide
+from tinyhw.nn.onnx.data import STRING, dtype_of, wide
 from tinyhw.nn.onnx.narrow import NARROW, narrowed
-from tinyhw.nn.onnx.operator import Int, Ints, Value, define, operator
+from tinyhw.nn.onnx.operator import Int, Ints, Value, as_tensor, define, operator
+from tinyhw.nn.onnx.ops.text import as_text, from_text
+from tinyhw.nn.onnx.texts import TextTensor
 from tinyhw.tensor import Tensor
 
 # ***** one operand *****
@@ -84,15 +86,25 @@ def _clipped(x: Tensor, low: Any, high: Any) -> Tensor:
   return x if high is None else x.minimum(high)
 
 @operator("Cast", 6)
-def cast(x: Tensor, *, to: int, saturate: int = 1, round_mode: str = "up") -> Tensor:
-  if to in NARROW: return narrowed(x, to, bool(saturate), round_mode)
-  return _cast(x, dtype_of(to), bool(saturate))
+def cast(x: Value, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
+  if to == STRING: return x if isinstance(x, TextTensor) else as_text(x)
+  if not isinstance(x, TextTensor): return cast_number(as_tensor(x), to, bool(saturate), round_mode)
+  return from_text(x, dtype_of(to)) if to not in NARROW else narrowed(from_text(x, dtypes.float32).tensor, to)
+
+def cast_number(x: Tensor, to: int, saturate: bool = True, round_mode: str = "up") -> Tensor:
+  """Cast to a type of numbers, by its number in TensorProto.DataType."""
+  return narrowed(x, to, saturate, round_mode) if to in NARROW else _cast(x, dtype_of(to), saturate)
+
 @operator("CastLike")
-def cast_like(x: Tensor, like: Tensor, *, saturate: int = 1, round_mode: str = "up") -> Tensor:
-  return _cast(x, like.dtype, bool(saturate))
+def cast_like(x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up") -> Any:
+  if isinstance(like, TextTensor): return cast(x, to=STRING)
+  return from_text(x, like.dtype) if isinstance(x, TextTensor) else _cast(as_tensor(x), like.dtype, bool(saturate))
 
 @operator("BitCast", 26)
-def bit_cast(x: Tensor, *, to: int) -> Tensor: return x.bitcast(dtype_of(to))
+def bit_cast(x: Tensor, *, to: int) -> Tensor:
+  """Keep the bits. A bool is a byte of 0 or 1."""
+  if x.dtype is dtypes.bool: x = x.cast(dtypes.uint8)
+  return x.ne(0) if dtype_of(to) is dtypes.bool else x.bitcast(dtype_of(to))
 
 def _cast(x: Tensor, dtype: Any, saturate: bool) -> Tensor:
   """Convert to a type. If saturate, numbers too large for an 8-bit float become its largest number."""

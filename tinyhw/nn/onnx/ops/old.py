@@ -10,7 +10,7 @@ from typing import Any
 
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.nn.onnx.data import TYPES
-from tinyhw.nn.onnx.operator import Int, Ints, Outputs, define, operator
+from tinyhw.nn.onnx.operator import Int, Ints, Outputs, Value, define, operator
 from tinyhw.nn.onnx.ops.math import BINARY, LOGICAL, cast, clip_by_attributes, gemm, power
 from tinyhw.nn.onnx.ops.normalization import instance_normalization
 from tinyhw.nn.onnx.ops.random import dropout_by_attribute
@@ -46,7 +46,7 @@ def gemm_of_old(a: Tensor, b: Tensor, c: Tensor, *, alpha: float = 1.0, beta: fl
 # ***** attributes that became inputs, or changed *****
 
 @operator("Cast")
-def cast_by_name(x: Tensor, *, to: str) -> Tensor:
+def cast_by_name(x: Value, *, to: str) -> Any:
   """Cast to a type that has the name of TensorProto.DataType, such as FLOAT."""
   number = next((n for n, row in TYPES.items() if row.name.upper() == to.upper()), None)
   if number is None: raise ArgumentError(f"the model asks for the element type {to!r}, which ONNX does not define")

@@ -10,7 +10,7 @@ from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.nn.onnx.data import dtype_of
 from tinyhw.nn.onnx.narrow import NARROW, narrowed
 from tinyhw.nn.onnx.operator import Ints, define, operator
-from tinyhw.nn.onnx.ops.math import cast
+from tinyhw.nn.onnx.ops.math import cast_number
 from tinyhw.nn.onnx.ops.windows import convolve, per_channel
 from tinyhw.nn.onnx.ops.shape import axis_of, sizes
 from tinyhw.tensor import Tensor
@@ -39,7 +39,7 @@ def quantize(x: Tensor, scale: Tensor, zero: Tensor | None, dtype: DType, limits
   """Quantize: round to the nearest (ties to even) and saturate. scale and zero broadcast with x."""
   scaled = x.cast(dtypes.float32) / scale.cast(dtypes.float32)
   if dtypes.is_float(dtype):
-    return cast(scaled if zero is None else scaled + zero.cast(dtypes.float32), to=_number(dtype))
+    return cast_number(scaled if zero is None else scaled + zero.cast(dtypes.float32), _number(dtype))
   rounded = scaled.round() if zero is None else scaled.round() + zero.cast(dtypes.float32)
   if dtype.itemsize < 4: return rounded.clamp(*limits).cast(dtype)
   return rounded.cast(dtypes.float64).clamp(*limits).cast(dtypes.int64).cast(dtype)
@@ -60,7 +60,7 @@ def quantize_linear(x: Tensor, scale: Tensor, zero: Tensor | None = None, *, axi
   if output_dtype in NARROW and dtypes.is_float(dtype):
     y = x.cast(dtypes.float32) / s.cast(dtypes.float32)
     return narrowed(y if z is None else y + z.cast(dtypes.float32), output_dtype).reshape(x.shape)
-  if not saturate and dtype in dtypes.fp8s: return cast(x / s, to=_number(dtype), saturate=0)
+  if not saturate and dtype in dtypes.fp8s: return cast_number(x / s, _number(dtype), False)
   return quantize(x, s, z, dtype, _limits(output_dtype, dtype) if dtypes.is_int(dtype) else (0, 0)).reshape(x.shape)
 
 def dequantize(x: Tensor, scale: Tensor, zero: Tensor | None, axis: int = 1, block_size: int = 0,

@@ -7,7 +7,8 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, IndexRangeError, ShapeError
 from tinyhw.nn.onnx.data import dtype_of
 from tinyhw.nn.onnx.operator import (
-  Floats, Int, Ints, Known, Outputs, Value, as_numbers, as_tensor, of_numbers, operator)
+  Floats, Int, Ints, Known, Outputs, Strings, Value, as_numbers, as_tensor, of_numbers, operator)
+from tinyhw.nn.onnx.texts import TextTensor
 from tinyhw.tensor import Tensor
 
 MOST_ELEMENTS = 1 << 31   # for operators that create tensors from numbers alone (Range, ConstantOfShape, OneHot)
@@ -25,16 +26,20 @@ def check_count(count: int, what: str) -> None:
 # ***** creation *****
 
 @operator("Constant")
-def constant(*, value: Tensor | None = None, value_float: float | None = None, value_floats: Floats | None = None,
-             value_int: int | None = None,
-             value_ints: Ints | None = None) -> Any:
+def constant(*, sparse_value: Tensor | None = None, value: Value | None = None, value_float: float | None = None,
+             value_floats: Floats | None = None, value_int: int | None = None, value_ints: Ints | None = None,
+             value_string: str | None = None, value_strings: Strings | None = None) -> Any:
   """Return the attribute that is given."""
   if value is not None: return value
+  if sparse_value is not None: return sparse_value
+  if value_string is not None: return TextTensor([value_string], ())
+  if value_strings is not None: return TextTensor(value_strings)
   if value_float is not None: return of_numbers([value_float], dtypes.float32, ())
   if value_int is not None: return of_numbers([value_int], dtypes.int64, ())
   if value_floats is not None: return of_numbers(value_floats, dtypes.float32)
   if value_ints is not None: return of_numbers(value_ints)
-  raise ArgumentError("a Constant has one of value, value_float, value_floats, value_int and value_ints")
+  raise ArgumentError("a Constant has one of value, sparse_value, value_float, value_floats, value_int, value_ints, "
+                      "value_string and value_strings")
 
 @operator("ConstantOfShape", 9)
 def constant_of_shape(shape: Ints, *, value: Tensor | None = None) -> Tensor:
