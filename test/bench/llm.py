@@ -86,6 +86,7 @@ def write_model(mix: str, path: Path) -> None:
         "tokenizer.ggml.token_type": array("i", [2, 3, 3, *[6] * 256, *[1] * (WORDS - 259)]),
         "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2}
   part = path.with_suffix(".part")
+  part.parent.mkdir(parents=True, exist_ok=True)
   part.write_bytes(write(kv, tensors))
   part.replace(path)
 

@@ -39,6 +39,17 @@ def opts_of(kernel: UOp, level: str) -> tuple[Opt, ...]:
 def amount(opts: tuple[Opt, ...], op: OptOps, at: int) -> int:
   return prod(o.amount for o in opts if o.op is op and o.axis == at)
 
+def test_repetitions_share_what_does_not_depend_on_them() -> None:
+  """The sums of bits of w, shifted twice, with x: a second row of x needs no second shift."""
+  out, a, w = UOp.param(0, dtypes.int32, 4096), UOp.param(1, dtypes.int32, 4096), UOp.param(2, dtypes.int32, 4096)
+  i, j, r = axis(64, 0), axis(64, 1), axis(64, 2, "REDUCE")
+  word, x = w.index(r * 64 + j).load(), a.index(i * 64 + r).load()
+  value = ((word & 15) * x) ^ ((word & 240) * (x + 1))
+  kernel = UOp.sink(out.index(i * 64 + j).store(value.reduce(Ops.ADD, r), i, j))
+  model = model_of(kernel, "avx512")
+  one, rows, columns = (model.arithmetic(RegisterTile(j, {i: n, j: m})) for n, m in ((1, 1), (4, 1), (1, 4)))
+  assert columns == 4 * one and rows == 4 * one - 3 * 2
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("n", (64, 256, 1024))
 def test_a_matrix_product_fills_the_registers(level: str, n: int) -> None:

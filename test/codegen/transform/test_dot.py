@@ -129,6 +129,21 @@ def test_four_products_at_once(name: str) -> None:
                  for u in changed.toposort())
   agree(kernel, changed)
 
+@pytest.mark.parametrize("products, chains", ((1, 1), (7, 1), (8, 2), (12, 3), (16, 4)))
+def test_long_chains_are_cut(products: int, chains: int) -> None:
+  """Each operation waits for the one before. A block of a quantized type has 8 of them."""
+  def value(i: UOp, r: UOp) -> UOp:
+    terms = [product(byte(1, U8, i * 4 + r + 16 * k), byte(2, I8, r + 16 * k)) for k in range(products)]
+    total = terms[0]
+    for term in terms[1:]: total = total + term
+    return total
+  kernel = sums(value, 4)
+  changed = use_dots(kernel, AVX2)
+  depth: dict[UOp, int] = {}
+  for u in changed.toposort(): depth[u] = max([depth[s] for s in u.src], default=0) + (u.op is Ops.DOT4)
+  assert count(changed, Ops.DOT4) == products and max(depth.values()) == -(-products // chains)
+  agree(kernel, changed)
+
 @pytest.mark.parametrize("size, loops", ((4, 0), (8, 1), (32, 1)))
 def test_the_range_counts_words(size: int, loops: int) -> None:
   """One word needs no sum around it."""

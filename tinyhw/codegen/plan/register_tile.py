@@ -84,7 +84,13 @@ class CostModel:
         if abs(c) != 1:
           self.pages[r] = max(self.pages.get(r, 0.0), min(abs(c) * a.node.src[0].dtype.itemsize / PAGE_BYTES, 1.0))
     alone = {v for o in self.loads for v in computed(o.value)}
-    self.body = max(1, sum(is_data(v) and v not in alone for v in bodies))
+    # operations of the body by the loops of the output that they depend on: other loops' repetitions share them
+    self.body: dict[frozenset[UOp], int] = {}
+    for v in bodies:
+      if not is_data(v) or v in alone: continue
+      own = frozenset(r for r in nest.ranges if r in v.ranges)
+      self.body[own] = self.body.get(own, 0) + 1
+    if not self.body: self.body[frozenset(nest.ranges)] = 1
     copied = {v for o in self.loads if o.windows for v in computed(o.value)}
     self.operations = max(1, sum(is_data(v) and v not in copied for v in bodies))   # of one iteration, in code
 
@@ -120,8 +126,12 @@ class CostModel:
     if is_reduce(t.vector): after += FOLD_COST * accumulators * self.lanes / self.terms * math.log2(self.lanes)
     storing = STORE_STREAM_COST * self.streams(t) / self.terms
     if not is_reduce(t.vector): storing += self.store_cost(t) * repetitions / self.terms
-    return TileWork(repetitions * self.body, latency, self.loop_cost(t, accumulators), storing, after / 2,
+    return TileWork(self.arithmetic(t), latency, self.loop_cost(t, accumulators), storing, after / 2,
                     waste / (repetitions * self.lanes))
+
+  def arithmetic(self, t: RegisterTile) -> int:
+    """Return the operations of a tile's body on vectors."""
+    return sum([n * math.prod([k for r, k in t.repetitions.items() if r in own]) for own, n in self.body.items()])
 
   def _cheapest(self, t: RegisterTile, plans: list[list[ReadPlan]], work: TileWork, limit: float
                 ) -> tuple[float | None, list[OperandRead]]:
@@ -302,7 +312,7 @@ def unroll_reduction(t: RegisterTile, model: CostModel) -> list[Opt]:
   if model.unrolls(t, model.short_loop(t.vector), repetitions):
     return [Opt(OptOps.UPCAST, model.last.arg[0], size_of(model.last))]
   last = t.vector if is_reduce(t.vector) else model.last
-  if repetitions >= 8 and model.body * repetitions > SHORT_BODY // 2: return []
+  if repetitions >= 8 and model.arithmetic(t) * len(model.reduces) > SHORT_BODY // 2: return []
   if model.operations * repetitions > SHORT_BODY: return []
   wanted = 1
   while wanted * repetitions < 8: wanted *= 2

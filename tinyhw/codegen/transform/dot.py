@@ -28,6 +28,7 @@ from tinyhw.uop.symbolic.words import bits_of_bytes
 
 BYTES = (dtypes.uint8, dtypes.int8)
 MOST_PRODUCTS = 64    # of a sum; the largest quantized group has 8
+CHAIN = 4             # operations, each of which adds to the one before; longer chains are cut, as they wait too long
 MOST_NODES = 128      # of a factor, with those of its indices
 _LOGIC = frozenset({Ops.AND, Ops.OR, Ops.XOR})
 
@@ -66,12 +67,15 @@ def _dots(reduce: UOp, fresh: int, kinds: list[DotKind]) -> UOp | None:
     products = (_byte_products if kind is DOT4 else _bfloat16_products)(reduce)
     for r in reversed(ranges_of(reduce)) if products else ():
       if r.src[0].op is not Ops.CONST or r.src[0].arg % kind.elements: continue
-      words, value = _Words(r, fresh, kind.elements), UOp(Ops.CONST, kind.dtype, (), kind.dtype.const(0))
-      for a, b in products or ():
+      words, zero = _Words(r, fresh, kind.elements), UOp(Ops.CONST, kind.dtype, (), kind.dtype.const(0))
+      chains = [zero] * max(len(products or ()) // CHAIN, 1)
+      for k, (a, b) in enumerate(products or ()):
         first, second = words.factor(a), words.factor(b)
         if first is None or second is None: break
-        value = UOp(kind.op, kind.dtype, (first, second, value))
+        chains[k % len(chains)] = UOp(kind.op, kind.dtype, (first, second, chains[k % len(chains)]))
       else:
+        value = chains[0]
+        for chain in chains[1:]: value = UOp(Ops.ADD, kind.dtype, (value, chain))
         ranges = [s for s in (words.range if s is r else s for s in reduce.src[1:]) if s.op is Ops.RANGE]
         total = UOp(Ops.REDUCE, kind.dtype, (value, *ranges), Ops.ADD) if ranges else value
         return total if reduce.dtype is kind.dtype else UOp(Ops.CAST, reduce.dtype, (total,))
