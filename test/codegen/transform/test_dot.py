@@ -436,6 +436,16 @@ def test_products_of_rows_of_bfloat16_are_pairs(dtype: DType) -> None:
   assert [u.src[0].arg for u in made.toposort() if u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE] == [16]
   assert same_sums(kernel, made)
 
+def test_sums_over_one_loop_stay_sums_over_one_loop() -> None:
+  """A gated network multiplies a vector by two matrices in one kernel. Lanes go along their loop."""
+  i, r = axis(3, 0), axis(32, 1, "REDUCE")
+  first, second = (halves(1, r).cast(F32).alu(Ops.MUL, halves(slot, i * 32 + r).cast(F32)).reduce(Ops.ADD, r)
+                   for slot in (2, 3))
+  kernel = UOp.sink(UOp.param(0, F32, 3).index(i).store(first * second, i))
+  made = use_dots(kernel, PAIRS)
+  assert count(made, Ops.DOT2) == 2 and len([u for u in made.toposort() if u.op is Ops.RANGE]) == 2
+  assert same_sums(kernel, made)
+
 def test_words_lie_in_the_parts_of_a_loop_that_memory_divides() -> None:
   """The heads' results, side by side, are a row of the next product: a sum over head * 8 + element."""
   i, r = axis(3, 0), axis(32, 1, "REDUCE")

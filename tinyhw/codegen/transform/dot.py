@@ -38,7 +38,7 @@ class DotKind(NamedTuple):
   dtype: DType
   elements: int
 
-DOT4, DOT2 = DotKind(Ops.DOT4, dtypes.int32, 4), DotKind(Ops.DOT2, dtypes.float32, 2)
+KINDS = DOT4, DOT2 = DotKind(Ops.DOT4, dtypes.int32, 4), DotKind(Ops.DOT2, dtypes.float32, 2)
 
 def has_dots(capabilities: Capabilities, kind: DotKind = DOT4) -> bool:
   """Does the target have the operation, for a lane or for a vector, and load words from every multiple of 4 bytes?"""
@@ -48,11 +48,13 @@ def has_dots(capabilities: Capabilities, kind: DotKind = DOT4) -> bool:
 
 def use_dots(sink: UOp, capabilities: Capabilities) -> UOp:
   """Return the kernel with DOT4s in its sums of products of bytes, and DOT2s in those of bfloat16."""
-  kinds = [kind for kind in (DOT4, DOT2) if has_dots(capabilities, kind)]
+  kinds = [kind for kind in KINDS if has_dots(capabilities, kind)]
   if not kinds: return sink
   nodes = sink.toposort()
-  fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
-  found = {u: _dots(u, k, kinds) for k, u in enumerate(nodes, fresh) if u.op is Ops.REDUCE}
+  ranges = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: r.arg)
+  fresh = 1 + max((r.arg[0] for r in ranges), default=0)
+  numbers = {r: fresh + len(KINDS) * k for k, r in enumerate(ranges)}
+  found = {u: _dots(u, numbers, kinds) for u in nodes if u.op is Ops.REDUCE}
   sums = {u: dots for u, dots in found.items() if dots is not None}
   if not sums: return sink
   trace.hand_on(sums)
@@ -60,14 +62,17 @@ def use_dots(sink: UOp, capabilities: Capabilities) -> UOp:
   params = [u for u in made.toposort() if u.op is Ops.PARAM]
   return made if len({u.arg[0] for u in params}) == len(params) else sink   # another access needs bytes of a buffer
 
-def _dots(reduce: UOp, fresh: int, kinds: list[DotKind]) -> UOp | None:
-  """Return a sum in words along the innermost of its ranges that has words of all factors. fresh: the number of the
-  range over words."""
+def _dots(reduce: UOp, numbers: dict[UOp, int], kinds: list[DotKind]) -> UOp | None:
+  """Return a sum in words along the innermost of its ranges that has words of all factors.
+
+  numbers: of the ranges over words, by the range over elements. So sums over one loop stay sums over one loop.
+  """
   for kind in kinds if reduce.arg is Ops.ADD else ():
     products = (_byte_products if kind is DOT4 else _bfloat16_products)(reduce)
     for r in reversed(ranges_of(reduce)) if products else ():
       if r.src[0].op is not Ops.CONST or r.src[0].arg % kind.elements: continue
-      words, zero = _Words(r, fresh, kind.elements), UOp(Ops.CONST, kind.dtype, (), kind.dtype.const(0))
+      words = _Words(r, numbers[r] + KINDS.index(kind), kind.elements)
+      zero = UOp(Ops.CONST, kind.dtype, (), kind.dtype.const(0))
       chains = [zero] * max(len(products or ()) // CHAIN, 1)
       for k, (a, b) in enumerate(products or ()):
         first, second = words.factor(a), words.factor(b)
