@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import evidence
 import pass_table
+import onnx_counts
 import pytorch_names
 import reference
 import suite
@@ -127,7 +128,8 @@ def with_tables(path: Path) -> str:
 
 TABLES: dict[str, dict[str, Callable[[], str]]] = {   # the generated parts of documents
   "README.md": {"evidence": evidence.table, "speed": speed_table}, "hardware/emulator.md": {"suite": suite.table},
-  "design/passes.md": pass_table.TABLES, "guide/compat-torch.md": pytorch_names.TABLES}
+  "design/passes.md": pass_table.TABLES, "guide/compat-torch.md": pytorch_names.TABLES,
+  "design/models.md": onnx_counts.TABLES}
 
 def has_cpu() -> bool:
   try: return bool(Device["CPU"].arch)

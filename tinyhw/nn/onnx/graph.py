@@ -15,6 +15,7 @@ from tinyhw.files.budget import ENTRY, SLOT, Budget
 from tinyhw.helpers import prod
 from tinyhw.nn.onnx.inference import declared, spread, with_narrow_type
 from tinyhw.nn.onnx.operator import MOST_KNOWN, Implementation, Known, Value, known, onnx_ops
+from tinyhw.nn.onnx.order import check_inputs, check_outputs
 from tinyhw.nn.onnx.parser import ATTRIBUTE, DOMAINS, OnnxNode, OnnxValue, AttributeReference, attributes_cost, where_of
 from tinyhw.nn.onnx.ranks import BY_RANK, by_rank
 from tinyhw.nn.onnx.texts import TextTensor
@@ -35,9 +36,9 @@ class NodeStep:
 
 class Graph:
   """A checked graph: its constants, its steps in order, and the names of its inputs and outputs. narrow: the narrow
-  types of values outside of it, by name."""
+  types of values outside of it, by name. outside: the names of these values, in sets."""
   def __init__(self, graph: dict[str, Any], maker: GraphMaker, attributes: dict[str, Any] | None = None,
-               narrow: dict[str, int] | None = None):
+               narrow: dict[str, int] | None = None, outside: tuple[set[str], ...] = ()):
     self.name = graph.get("name", "")
     maker.budget.take(4 * ENTRY + ATTRIBUTE * sum(len(graph.get(part, ()))
                                                    for part in ("input", "output", "initializer")))
@@ -55,7 +56,13 @@ class Graph:
     self.outputs = tuple(info.get("name", "") if isinstance(info, dict) else info for info in graph["output"])
     self.narrow = {**(narrow or {}), **declared(graph)}
     self.steps: list[NodeStep] = []
-    for node in graph["node"]: maker.add(self, node, attributes or {})
+    self.scopes = (*outside, {*self.inputs, *self.constants})
+    nodes = graph["node"]
+    for i, node in enumerate(nodes):
+      check_inputs(nodes, i, self.scopes)
+      maker.add(self, node, attributes or {})
+      self.scopes[-1].update(node["output"])
+    check_outputs(self.outputs, f"the graph {self.name!r}", self.scopes)
 
   def part(self, names: list[str], result: str) -> Graph:
     """Return the steps so far that compute a result from values with these names, as a graph of these inputs."""
@@ -67,7 +74,7 @@ class Graph:
     found: Graph = object.__new__(Graph)
     found.name, found.constants, found.narrow = f"{self.name}, until {result}", {}, self.narrow
     found.inputs, found.outputs = dict.fromkeys(names, OnnxValue(None, None)), (result,)
-    found.steps = steps[::-1]
+    found.steps, found.scopes = steps[::-1], self.scopes
     return found
 
   def run(self, values: dict[str, Value], debug: int = 0) -> list[Value]:
@@ -172,7 +179,8 @@ class GraphMaker:
       if isinstance(value, AttributeReference):
         if value.name not in attributes: continue   # then the operator's own default applies
         value = attributes[value.name]
-      if isinstance(value, dict): value = Graph(value, self, attributes, graph.narrow) if "node" in value else None
+      if isinstance(value, dict) and "node" in value:
+        value = Graph(value, self, attributes, graph.narrow, graph.scopes)
       elif isinstance(value, Tensor): value = value.to(self.device)
       if value is not None: opts[name] = value
     if (node.op, node.opset_id.domain) == ("Gradient", TRAINING):
@@ -195,7 +203,9 @@ class GraphMaker:
     plain = {name: (lambda: None) if isinstance(v, Graph) else v for name, v in node.opts.items()}
     why = found.check(len(node.inputs), plain)
     if why is not None: raise FileFormatError(f"{where}, version {version}: {why}")
-    graph.steps.append(NodeStep(node, found, where))
+    step = NodeStep(node, found, where)
+    if "memo" in found.attributes: step.opts["memo"] = {}
+    graph.steps.append(step)
 
   def _narrow(self, function: dict[str, Any], node: OnnxNode, graph: Graph) -> dict[str, int]:
     """Return the narrow types of a function's inputs in one call."""

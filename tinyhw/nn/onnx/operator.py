@@ -12,6 +12,7 @@ annotation has the kind of the argument:
 - int, float, str, Ints, Floats, Strings, Type: attributes.
 - Body: an attribute that is a graph, as a function of its inputs.
 - Outputs: not an attribute, but the number of results that the node names.
+- Memo: not an attribute, but a dict that the node keeps, for tables that are made of its attributes alone.
 
 With `| None` a parameter may be missing. Nodes are checked against this before anything runs.
 """
@@ -68,6 +69,7 @@ Float = float
 Scalar = Any
 Outputs = int
 Type = dict[str, Any]
+Memo = dict[Any, Any]
 Body = Callable[..., list[Any]]
 
 def as_tensor(value: Value) -> Tensor:
@@ -124,11 +126,17 @@ _INPUTS: dict[str, Callable[[Value], Any]] = {
 _ATTRIBUTES: dict[str, Callable[[Any], bool]] = {
   "int": lambda x: type(x) is int, "float": lambda x: type(x) is float, "str": lambda x: isinstance(x, str),
   "Tensor": lambda x: isinstance(x, Tensor), "Value": lambda x: isinstance(x, (Tensor, TextTensor)), "Body": callable,
-  "Type": lambda x: isinstance(x, dict),
+  "Type": lambda x: isinstance(x, dict), "Memo": lambda x: False,
   "Ints": lambda x: isinstance(x, list) and all(type(v) is int for v in x),
   "Floats": lambda x: isinstance(x, list) and all(type(v) is float for v in x),
   "Strings": lambda x: isinstance(x, list) and all(isinstance(v, str) for v in x),
 }
+
+def remembered(memo: Memo | None, key: Any, make: Callable[[], Any]) -> Any:
+  """Return what make() returned for this key before, if there is a memo."""
+  if memo is None: return make()
+  if key not in memo: memo[key] = make()
+  return memo[key]
 
 class Parameter(NamedTuple):
   """An input or attribute: its kind, and whether it may be missing."""

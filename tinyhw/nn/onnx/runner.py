@@ -28,7 +28,7 @@ class OnnxRunner:
     if maker.unknown:
       listed = ", ".join(f"{name} ({domain}, opset {version})" for name, domain, version in sorted(maker.unknown))
       raise ArgumentError(f"the model has operators that tinyhw does not know: {listed}; onnx_ops lists those that it "
-                          f"does")
+                          f"does, and tinyhw.nn.onnx.operator.define adds one")
     self.opset = imports.get("", 1)
     self.graph_name = self._graph.name
     self.graph_inputs: dict[str, OnnxValue] = {name: spec for name, spec in self._graph.inputs.items()
@@ -50,6 +50,7 @@ class OnnxRunner:
       for step in graph.steps:
         step.opts = {name: value.to(self._device) if isinstance(value, Tensor) else value
                      for name, value in step.opts.items()}
+        if "memo" in step.opts: step.opts["memo"] = {}
         step.key = None
     return self
 

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats.onnx_writer import run
+from formats.onnx_writer import run, single
+from tinyhw import Tensor, TinyJit
 from tinyhw.errors import TinyError
+from tinyhw.nn.onnx import OnnxRunner
 from tinyhw.nn.onnx.ml.trees import LEAF, Forest, levels
 
 F32, ML = np.float32, "ai.onnx.ml"
@@ -127,6 +129,19 @@ def test_bad_names_of_nodes() -> None:
                        ({"nodes_values": [1.0]}, "different lengths"), ({"aggregate_function": "MEDIAN"}, "is one of")):
     with pytest.raises(TinyError, match=why):
       run("TreeEnsembleRegressor", x, domain=ML, n_targets=TARGETS, **{**nodes, **options, **changes})
+
+def test_under_tinyjit_and_on_another_device() -> None:
+  nodes, weights = ensemble(["BRANCH_LEQ"])
+  x = features(4)
+  runner = OnnxRunner(single("TreeEnsembleRegressor", {"x": x}, domain=ML, n_targets=TARGETS, **nodes,
+                             **named(weights, "target")))
+  step = TinyJit(lambda x: runner({"x": x})["y0"].realize())
+  for seed in range(4):
+    x = features(4, seed)
+    np.testing.assert_allclose(step(Tensor(x).realize()).numpy(), scores(nodes, weights, x, "SUM"), rtol=1e-5,
+                               atol=1e-6)
+  found = runner.to("PYTHON")({"x": Tensor(x, device="PYTHON")})["y0"]
+  np.testing.assert_allclose(found.numpy(), scores(nodes, weights, x, "SUM"), rtol=1e-5, atol=1e-6)
 
 def test_levels() -> None:
   forest = Forest([0], ["BRANCH_LT", LEAF, "BRANCH_LT", LEAF], [0] * 4, [0.0] * 4, [1, 0, 3, 0], [2, 0, 1, 0], [0] * 4,

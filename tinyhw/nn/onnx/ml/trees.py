@@ -15,7 +15,7 @@ from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.nn.onnx.ml.features import ML
 from tinyhw.nn.onnx.ml.scores import label_count, labelled, rows_of, transformed
-from tinyhw.nn.onnx.operator import Floats, Ints, Outputs, Strings, as_numbers, operator
+from tinyhw.nn.onnx.operator import Floats, Ints, Memo, Outputs, Strings, as_numbers, operator, remembered
 from tinyhw.nn.onnx.ops.shape import check_count
 from tinyhw.tensor import Tensor
 
@@ -52,41 +52,61 @@ def levels(forest: Forest) -> int:
     deepest += 1
   return deepest
 
-def walked(forest: Forest, x: Tensor) -> Tensor:
-  """Return the leaf that each row of features reaches in each tree: (N, F) -> (N, trees)."""
-  if any(not 0 <= f < int(x.shape[1]) for f, mode in zip(forest.features, forest.modes) if mode != LEAF):
-    raise ShapeError(f"a tree asks for a feature that {x.shape} does not have")
-  def table(values: Iterable[Any], dtype: Any = dtypes.int32) -> Tensor:
-    return Tensor(list(values), dtype=dtype, device=x.device)
-  features, thresholds = table(f if mode != LEAF else 0 for f, mode in zip(forest.features, forest.modes)), table(
-    forest.thresholds, x.dtype)
-  yes = table(i if mode == LEAF else child for i, (mode, child) in enumerate(zip(forest.modes, forest.yes)))
-  no = table(i if mode == LEAF else child for i, (mode, child) in enumerate(zip(forest.modes, forest.no)))
+class ForestTables(NamedTuple):
+  """A forest as tensors. codes: the index of each node's mode in kinds. Leaves go to themselves."""
+  features: Tensor
+  thresholds: Tensor
+  yes: Tensor
+  no: Tensor
+  missing: Tensor
+  codes: Tensor
+  members: Tensor | None
+  kinds: list[str]
+  steps: int
+  most: int   # the largest number of a feature
+
+def tables(forest: Forest, dtype: Any, device: Any) -> ForestTables:
+  """Return a forest's tables on a device. Sets are rows, filled with NaN, which equals nothing."""
+  steps = levels(forest) - 1
+  def table(values: Iterable[Any], kind: Any = dtypes.int32) -> Tensor:
+    return Tensor(list(values), dtype=kind, device=device)
+  def next_nodes(children: list[int]) -> Tensor:
+    return table(i if mode == LEAF else child for i, (mode, child) in enumerate(zip(forest.modes, children)))
   kinds = [mode for mode in (*_COMPARE, MEMBER) if mode in forest.modes]
-  codes = table(kinds.index(mode) if mode in kinds else 0 for mode in forest.modes)
-  missing = table(forest.missing)
-  at = table(forest.roots).reshape(1, -1).expand(int(x.shape[0]), len(forest.roots))
-  for _ in range(levels(forest) - 1):
-    value, threshold = x.gather(1, features[at]), thresholds[at]
+  features = [0 if mode == LEAF else f for f, mode in zip(forest.features, forest.modes)]
+  if min(features, default=0) < 0: raise ArgumentError("a tree asks for a feature with a negative number")
+  width = max((len(found) for found in forest.members.values()), default=0)
+  sets = [[*forest.members.get(i, []), *[math.nan] * (width - len(forest.members.get(i, [])))]
+          for i in range(len(forest.modes))] if width else []
+  return ForestTables(table(features), table(forest.thresholds, dtype), next_nodes(forest.yes), next_nodes(forest.no),
+                table(forest.missing), table(kinds.index(mode) if mode in kinds else 0 for mode in forest.modes),
+                table(sets, dtype) if sets else None, kinds, steps, max(features, default=0))
+
+def walked(forest: Forest, x: Tensor, memo: Memo | None = None) -> Tensor:
+  """Return the leaf that each row of features reaches in each tree: (N, F) -> (N, trees)."""
+  t: ForestTables = remembered(memo, ("tables", x.dtype, x.device), lambda: tables(forest, x.dtype, x.device))
+  if t.most >= int(x.shape[1]): raise ShapeError(f"a tree asks for feature {t.most}, which {x.shape} does not have")
+  at = Tensor(forest.roots, dtype=dtypes.int32, device=x.device).reshape(1, -1).expand(int(x.shape[0]),
+                                                                                       len(forest.roots))
+  for _ in range(t.steps):
+    value, threshold = x.gather(1, t.features[at]), t.thresholds[at]
     answer: Tensor | None = None
-    for code, kind in enumerate(kinds):
-      own = _is_member(forest, at, value) if kind == MEMBER else _COMPARE[kind](value, threshold)
-      answer = own if answer is None else codes[at].eq(code).where(own, answer)
+    for code, kind in enumerate(t.kinds):
+      own = _is_member(t, at, value) if kind == MEMBER else _COMPARE[kind](value, threshold)
+      answer = own if answer is None else t.codes[at].eq(code).where(own, answer)
     assert answer is not None
-    answer = value.isnan().where(missing[at].ne(0), answer)
-    at = answer.where(yes[at], no[at])
+    answer = value.isnan().where(t.missing[at].ne(0), answer)
+    at = answer.where(t.yes[at], t.no[at])
   return at
 
-def _is_member(forest: Forest, at: Tensor, value: Tensor) -> Tensor:
-  """Is a feature in the set of its node? Sets are rows of a table, filled with NaN, which equals nothing."""
-  width = max((len(found) for found in forest.members.values()), default=1)
-  rows = [[*forest.members.get(i, []), *[math.nan] * (width - len(forest.members.get(i, [])))]
-          for i in range(len(forest.modes))]
-  table = Tensor(rows, dtype=value.dtype, device=value.device)
-  return table[at].eq(value.unsqueeze(-1)).any(-1)
+def _is_member(t: ForestTables, at: Tensor, value: Tensor) -> Tensor:
+  """Is a feature in the set of its node?"""
+  if t.members is None: return value.ne(value)
+  found: Tensor = t.members[at].eq(value.unsqueeze(-1)).any(-1)
+  return found
 
-def aggregated(forest: Forest, leaves: Tensor, targets: int, how: str, dtype: Any) -> Tensor:
-  """Return the sum, mean, minimum or maximum of the weights of each target: (N, trees) -> (N, targets)."""
+def _leaves(forest: Forest, targets: int, how: str, dtype: Any, device: Any) -> Tensor:
+  """Return the weights of each node and target as a table, with the neutral number of the aggregation elsewhere."""
   if how not in _AGGREGATES: raise ArgumentError(f"aggregate_function is one of {', '.join(_AGGREGATES)}, not {how!r}")
   if any(not 0 <= target < targets for _, target, _ in forest.weights):
     raise ArgumentError(f"a leaf has a weight for a target outside of {targets}")
@@ -95,7 +115,13 @@ def aggregated(forest: Forest, leaves: Tensor, targets: int, how: str, dtype: An
   rows = [[nothing] * targets for _ in forest.modes]
   merge: Callable[..., float] = {"MIN": min, "MAX": max}.get(how, operator_module.add)
   for node, target, weight in forest.weights: rows[node][target] = merge(rows[node][target], weight)
-  found = Tensor(rows, dtype=dtype, device=leaves.device)[leaves]                      # (N, trees, targets)
+  return Tensor(rows, dtype=dtype, device=device)
+
+def evaluated(forest: Forest, x: Tensor, targets: int, how: str, memo: Memo | None = None) -> Tensor:
+  """Return the sum, mean, minimum or maximum of the weights of each target: (N, F) -> (N, targets)."""
+  table: Tensor = remembered(memo, ("leaves", x.dtype, x.device),
+                             lambda: _leaves(forest, targets, how, x.dtype, x.device))
+  found = table[walked(forest, x, memo)]                                               # (N, trees, targets)
   if how in ("SUM", "AVERAGE"):
     total = found.sum(1)
     return total / len(forest.roots) if how == "AVERAGE" else total
@@ -109,32 +135,42 @@ def tree_ensemble(x: Tensor, *, leaf_targetids: Ints, leaf_weights: Tensor, node
                   nodes_falsenodeids: Ints, nodes_featureids: Ints, nodes_modes: Tensor, nodes_splits: Tensor,
                   nodes_trueleafs: Ints, nodes_truenodeids: Ints, tree_roots: Ints, aggregate_function: int = 1,
                   membership_values: Tensor | None = None, n_targets: int = 1, nodes_hitrates: Tensor | None = None,
-                  nodes_missing_value_tracks_true: Ints | None = None, post_transform: int = 0) -> Tensor:
+                  memo: Memo | None = None, nodes_missing_value_tracks_true: Ints | None = None,
+                  post_transform: int = 0) -> Tensor:
   """Leaves have a table of their own here. In the forest they follow the other nodes."""
+  if not 0 <= aggregate_function < 4 or not 0 <= post_transform < 5:
+    raise ArgumentError(f"aggregate_function={aggregate_function} is 0 to 3, post_transform={post_transform} 0 to 4")
+  forest = remembered(memo, "forest", lambda: _forest_of_tables(
+    leaf_targetids, as_numbers(leaf_weights), nodes_falseleafs, nodes_falsenodeids, nodes_featureids,
+    as_numbers(nodes_modes), as_numbers(nodes_splits), nodes_trueleafs, nodes_truenodeids, tree_roots,
+    [] if membership_values is None else as_numbers(membership_values), nodes_missing_value_tracks_true))
+  rows = rows_of(x)
+  found = evaluated(forest, rows, n_targets, _AGGREGATES[aggregate_function], memo)
+  return transformed(found, _TRANSFORMS[post_transform]).cast(x.dtype)
+
+def _forest_of_tables(leaf_targetids: list[int], weights: list[float], nodes_falseleafs: list[int],
+                      nodes_falsenodeids: list[int], nodes_featureids: list[int], codes: list[int],
+                      splits: list[float], nodes_trueleafs: list[int], nodes_truenodeids: list[int],
+                      roots: list[int], membership: list[float], tracks: list[int] | None) -> Forest:
+  """Return the forest of TreeEnsemble's attributes."""
   names, inner = (*_COMPARE, MEMBER), len(nodes_featureids)
-  codes, splits, weights = (as_numbers(t) for t in (nodes_modes, nodes_splits, leaf_weights))
   lists = (nodes_falseleafs, nodes_falsenodeids, codes, splits, nodes_trueleafs, nodes_truenodeids,
-           nodes_missing_value_tracks_true or codes)
+           tracks or codes)
   if any(len(found) != inner for found in lists) or len(weights) != len(leaf_targetids):
     raise ArgumentError("the attributes of TreeEnsemble's nodes or leaves have different lengths")
   if any(not 0 <= code < len(names) for code in codes):
     raise ArgumentError(f"nodes_modes has one of {sorted(set(codes))[:8]}, and 0 to 6 are known")
-  if not 0 <= aggregate_function < 4 or not 0 <= post_transform < 5:
-    raise ArgumentError(f"aggregate_function={aggregate_function} is 0 to 3, post_transform={post_transform} 0 to 4")
   leaf = len(weights)
   modes = [names[code] for code in codes] + [LEAF] * leaf
-  sets, members = iter(_sets(as_numbers(membership_values) if membership_values is not None else [])), {}
+  sets, members = iter(_sets(membership)), {}
   for i, mode in enumerate(modes):
     if mode == MEMBER: members[i] = next(sets, [])
   def children(ids: list[int], leaves: list[int]) -> list[int]:
     return [i + inner if is_leaf else i for i, is_leaf in zip(ids, leaves)] + [0] * leaf
-  forest = Forest(tree_roots, modes, nodes_featureids + [0] * leaf, splits + [0.0] * leaf,
-                  children(nodes_truenodeids, nodes_trueleafs), children(nodes_falsenodeids, nodes_falseleafs),
-                  (nodes_missing_value_tracks_true or [0] * inner) + [0] * leaf, members,
-                  [(inner + i, target, w) for i, (target, w) in enumerate(zip(leaf_targetids, weights))])
-  rows = rows_of(x)
-  found = aggregated(forest, walked(forest, rows), n_targets, _AGGREGATES[aggregate_function], rows.dtype)
-  return transformed(found, _TRANSFORMS[post_transform]).cast(x.dtype)
+  return Forest(roots, modes, nodes_featureids + [0] * leaf, splits + [0.0] * leaf,
+                children(nodes_truenodeids, nodes_trueleafs), children(nodes_falsenodeids, nodes_falseleafs),
+                (tracks or [0] * inner) + [0] * leaf, members,
+                [(inner + i, target, w) for i, (target, w) in enumerate(zip(leaf_targetids, weights))])
 
 def _sets(values: list[float]) -> list[list[float]]:
   """Return lists of numbers that NaN ends."""
@@ -184,7 +220,8 @@ def _nodes(trees: Any, ids: Any, modes: Any, features: Any, values: Any, yes: An
 @operator("TreeEnsembleRegressor", 1, ML)
 def tree_ensemble_regressor(
     x: Tensor, *, aggregate_function: str = "SUM", base_values: Floats | None = None,
-    base_values_as_tensor: Tensor | None = None, n_targets: int = 1, nodes_falsenodeids: Ints | None = None,
+    base_values_as_tensor: Tensor | None = None, memo: Memo | None = None, n_targets: int = 1,
+    nodes_falsenodeids: Ints | None = None,
     nodes_featureids: Ints | None = None, nodes_hitrates: Floats | None = None,
     nodes_hitrates_as_tensor: Tensor | None = None, nodes_missing_value_tracks_true: Ints | None = None,
     nodes_modes: Strings | None = None, nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None,
@@ -192,13 +229,12 @@ def tree_ensemble_regressor(
     nodes_values_as_tensor: Tensor | None = None, post_transform: str = "NONE", target_ids: Ints | None = None,
     target_nodeids: Ints | None = None, target_treeids: Ints | None = None, target_weights: Floats | None = None,
     target_weights_as_tensor: Tensor | None = None) -> Tensor:
-  nodes = _nodes(nodes_treeids, nodes_nodeids, nodes_modes, nodes_featureids,
-                 _either(nodes_values, nodes_values_as_tensor), nodes_truenodeids, nodes_falsenodeids,
-                 nodes_missing_value_tracks_true)
-  forest = _forest(nodes, target_treeids or [], target_nodeids or [], target_ids or [],
-                   _either(target_weights, target_weights_as_tensor))
+  forest = remembered(memo, "forest", lambda: _forest(
+    _nodes(nodes_treeids, nodes_nodeids, nodes_modes, nodes_featureids, _either(nodes_values, nodes_values_as_tensor),
+           nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true),
+    target_treeids or [], target_nodeids or [], target_ids or [], _either(target_weights, target_weights_as_tensor)))
   rows = rows_of(x)
-  total = aggregated(forest, walked(forest, rows), n_targets, aggregate_function, rows.dtype)
+  total = evaluated(forest, rows, n_targets, aggregate_function, memo)
   base = _either(base_values, base_values_as_tensor)
   if base: total = total + Tensor(base, dtype=rows.dtype, device=x.device)
   return transformed(total, post_transform).cast(dtypes.float32)
@@ -208,7 +244,7 @@ def tree_ensemble_classifier(
     x: Tensor, *, base_values: Floats | None = None, base_values_as_tensor: Tensor | None = None,
     class_ids: Ints | None = None, class_nodeids: Ints | None = None, class_treeids: Ints | None = None,
     class_weights: Floats | None = None, class_weights_as_tensor: Tensor | None = None,
-    classlabels_int64s: Ints | None = None, classlabels_strings: Strings | None = None,
+    classlabels_int64s: Ints | None = None, classlabels_strings: Strings | None = None, memo: Memo | None = None,
     nodes_falsenodeids: Ints | None = None, nodes_featureids: Ints | None = None, nodes_hitrates: Floats | None = None,
     nodes_hitrates_as_tensor: Tensor | None = None, nodes_missing_value_tracks_true: Ints | None = None,
     nodes_modes: Strings | None = None, nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None,
@@ -216,15 +252,15 @@ def tree_ensemble_classifier(
     nodes_values_as_tensor: Tensor | None = None, post_transform: str = "NONE", outputs: Outputs = 2) -> Any:
   """Return the labels and the scores of all classes. Of two classes, weights may be given for one alone: its score s
   makes the other's 1 - s if no weight is negative, else -s."""
-  nodes = _nodes(nodes_treeids, nodes_nodeids, nodes_modes, nodes_featureids,
-                 _either(nodes_values, nodes_values_as_tensor), nodes_truenodeids, nodes_falsenodeids,
-                 nodes_missing_value_tracks_true)
   weights, ids = _either(class_weights, class_weights_as_tensor), class_ids or []
   classes = max(label_count(classlabels_int64s, classlabels_strings), 1)
   alone = classes == 2 and len(set(ids)) == 1
-  forest = _forest(nodes, class_treeids or [], class_nodeids or [], [0] * len(ids) if alone else ids, weights)
+  forest = remembered(memo, "forest", lambda: _forest(
+    _nodes(nodes_treeids, nodes_nodeids, nodes_modes, nodes_featureids, _either(nodes_values, nodes_values_as_tensor),
+           nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true),
+    class_treeids or [], class_nodeids or [], [0] * len(ids) if alone else ids, weights))
   rows = rows_of(x)
-  scores = aggregated(forest, walked(forest, rows), 1 if alone else classes, "SUM", rows.dtype)
+  scores = evaluated(forest, rows, 1 if alone else classes, "SUM", memo)
   base = _either(base_values, base_values_as_tensor)
   if base: scores = scores + Tensor(base[-1:] if alone else base, dtype=rows.dtype, device=x.device)
   if alone: index, scores = of_one_score(scores, min(weights, default=0.0) >= 0, post_transform)
