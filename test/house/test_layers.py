@@ -28,7 +28,8 @@ CODEGEN_ROOMS = {   # of codegen: what each may import of the others
 ENGINE_ROOMS = {"memory": "", "schedule": "memory", "run": "memory schedule"}
 # above Tensor, loaded when they are asked for: what each may import of the others
 ROOMS = {"functional": "", "complex": "functional", "special": "functional", "linalg": "functional",
-         "fft": "functional complex", "compat": "functional complex special linalg fft nn"}
+         "fft": "functional complex", "distributions": "functional special linalg",
+         "compat": "functional complex special linalg fft nn distributions"}
 # A module follows the longest name that it begins with, and may import that name's own modules and what begins with the
 # names on the right.
 MAY_IMPORT = {name: names.split() for name, names in {

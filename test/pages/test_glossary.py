@@ -89,6 +89,8 @@ OWN = {"uop", "machine", "isa", "codegen", "engine", "emulator", "tensor", "nn",
 
 # Public class names that stand for two things, each with its reason.
 HOMONYMS: dict[str, str] = {
+  "Constraint": "the field's word: of a random number's values, and of an index in the algebra",
+  "Distribution": "the field's word: of random numbers, and of a graph over devices",
   "Engines": "NVIDIA's word: those of a card, and the classes of their methods",
   "Expression": "a value of a capture, and one of a C header",
   "Field": "bits of a word, in encodings, registers and a QMD: one notion, each layer has its own notation",

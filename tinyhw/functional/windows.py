@@ -109,3 +109,34 @@ def _bessel(x: float) -> float:
     term *= (x / 2 / k) ** 2
     total += term
   return total
+
+# ***** torch's older names: one period unless periodic is False *****
+
+def _older(window_length: int, window: Any, periodic: bool, **options: Any) -> Tensor:
+  kept = {k: v for k, v in options.items() if k not in ("device", "requires_grad", "pin_memory")}
+  found: Tensor = window(window_length, sym=not periodic, **kept)
+  if options.get("requires_grad"): found.requires_grad_()
+  return found
+
+def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
+  """Return Hann's window."""
+  return _older(window_length, hann, periodic, **options)
+
+def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46,
+                   **options: Any) -> Tensor:
+  """Return Hamming's window, alpha - beta cos(2 pi n / N)."""
+  if beta == 1.0 - alpha or (alpha, beta) == (0.54, 0.46):
+    return _older(window_length, general_hamming, periodic, alpha=alpha, **options)
+  return _older(window_length, general_cosine, periodic, a=[alpha, beta], **options)
+
+def blackman_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
+  """Return Blackman's window."""
+  return _older(window_length, blackman, periodic, **options)
+
+def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
+  """Return Bartlett's window, a triangle."""
+  return _older(window_length, bartlett, periodic, **options)
+
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
+  """Return Kaiser's window."""
+  return _older(window_length, kaiser, periodic, beta=beta, **options)

@@ -8,16 +8,16 @@ from tinyhw.functional.operands import broadcast, checked, floats
 from tinyhw.tensor import Tensor
 
 def xlogy(input: Any, other: Any) -> Tensor:
-  """Return input * log(other), 0 where input is 0."""
+  """Return input * log(other), 0 where input is 0. The gradient for input is log(other) there, too, if it is finite."""
   x, y = broadcast(*floats(input, other))
-  zero = x.eq(0)
-  return y.isnan().where(math.nan, zero.where(0, x.mul(zero.where(1, y).log())))
+  limit = x.eq(0) & ~(y.gt(0) & y.lt(math.inf))
+  return y.isnan().where(math.nan, limit.where(0, x.mul(limit.where(1, y).log())))
 
 def xlog1py(input: Any, other: Any) -> Tensor:
-  """Return input * log(1 + other), 0 where input is 0."""
+  """Return input * log(1 + other), 0 where input is 0. The gradient for input is that logarithm there, if finite."""
   x, y = broadcast(*floats(input, other))
-  zero = x.eq(0)
-  return y.isnan().where(math.nan, zero.where(0, x.mul(log1p(zero.where(0, y)))))
+  limit = x.eq(0) & ~(y.gt(-1) & y.lt(math.inf))
+  return y.isnan().where(math.nan, limit.where(0, x.mul(log1p(limit.where(0, y)))))
 
 def entr(input: Tensor) -> Tensor:
   """Return -x log(x): 0 at 0, -inf below."""

@@ -27,6 +27,14 @@ def to(input: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: b
   x = x if kind is None else as_type(x, kind)
   return x.clone() if copy else x
 
+def cpu(input: Tensor, memory_format: Any = None) -> Tensor:
+  """Return the tensor on "cpu", which is the default device."""
+  return to(input, "cpu")
+
+def cuda(input: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+  """Return the tensor on a CUDA device."""
+  return to(input, "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+
 def as_type(x: Tensor, kind: DType) -> Tensor:
   """Cast; a complex number becomes its real part in a real type."""
   if x.holds_complex and kind is not dtypes.bool and kind not in dtypes.complexes: x = x.real   # type: ignore[attr-defined]

@@ -54,9 +54,11 @@ def dressed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
   Raises ArgumentError for arguments that the function does not take.
   """
-  takes_out = "out" in _parameters(function)
+  parameters = _parameters(function)
+  takes_out = "out" in parameters
   @functools.wraps(function)
   def called(*args: Any, **keywords: Any) -> Any:
+    if keywords and not keywords.keys().isdisjoint(NUMPYS_NAMES): keywords = _renamed(keywords, parameters)
     out = None if takes_out else keywords.pop("out", None)
     try: found = function(*plain(args), **{key: plain(value) for key, value in keywords.items()})
     except TypeError as error:
@@ -64,6 +66,14 @@ def dressed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
       raise _explained(function, name, args, keywords, error) from error
     return dress(found) if out is None else _written(out, dress(found), name in OUT_OF_THE_TYPE)
   return called
+
+# NumPy's names of parameters, which PyTorch's functions take, too.
+NUMPYS_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
+
+def _renamed(keywords: dict[str, Any], parameters: Any) -> dict[str, Any]:
+  """Return keywords with NumPy's names replaced where a function has only PyTorch's."""
+  return {NUMPYS_NAMES[k] if k in NUMPYS_NAMES and k not in parameters and NUMPYS_NAMES[k] in parameters else k: v
+          for k, v in keywords.items()}
 
 def _parameters(function: Callable[..., Any]) -> Any:
   try: return inspect.signature(function).parameters

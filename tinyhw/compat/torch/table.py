@@ -84,6 +84,7 @@ _TORCH = {
   _COMPLEX: """conj conj_physical=conj real imag angle sgn isreal is_complex polar complex=complex_ view_as_real
     view_as_complex vdot adjoint""",
   "tinyhw.fft.short_time": "stft istft",
+  f"{_F}.windows": "hann_window hamming_window blackman_window bartlett_window kaiser_window",
 }
 # Methods of the tensor class that are no functions of torch.
 _METHODS = {
@@ -91,12 +92,13 @@ _METHODS = {
   f"{_NN}.attention": "",
   _CREATION: """new_full new_zeros new_ones new_empty new_empty_strided new_tensor uniform exponential geometric cauchy
     normal=normal_into log_normal zero resize resize_as""",
-  _CONVERSION: """to bfloat16 half double byte char short int=int_ long float=float_ bool=bool_ type_as contiguous item
-    size dim sum_to_size positive=itself""",
+  _CONVERSION: """cpu cuda nelement=numel to bfloat16 half double byte char short int=int_ long float=float_ bool=bool_
+    type_as contiguous item size dim sum_to_size positive=itself""",
   _COMPLEX: "cfloat cdouble",
 }
 NOT_METHODS = frozenset("""tensor as_tensor asarray from_numpy scalar_tensor full zeros ones empty empty_strided
-  empty_permuted arange linspace logspace eye rand randn randint randperm normal cat concat concatenate
+  empty_permuted arange linspace logspace eye rand randn randint randperm normal hann_window
+  hamming_window blackman_window bartlett_window kaiser_window cat concat concatenate
   stack hstack vstack row_stack dstack column_stack block_diag cartesian_prod meshgrid broadcast_tensors
   broadcast_shapes
   einsum tril_indices triu_indices chain_matmul is_tensor can_cast promote_types result_type _chunk_cat where
@@ -216,8 +218,28 @@ _DATA = {
   f"{_LOADING}.workers": "get_worker_info",
   f"{_COMPAT}.loading": """DataLoader=TorchDataLoader default_collate=torch_collate default_convert=torch_convert""",
 }
+_DISTRIBUTIONS = {
+  f"{_COMPAT}.distributions_of": """Distribution Gamma Chi2 InverseGamma Dirichlet Beta StudentT FisherSnedecor Normal
+    Laplace Cauchy Gumbel Uniform Exponential LogNormal HalfNormal HalfCauchy Pareto Weibull Kumaraswamy VonMises
+    Bernoulli Geometric Binomial NegativeBinomial Poisson Categorical OneHotCategorical
+    OneHotCategoricalStraightThrough Multinomial Independent TransformedDistribution LogisticNormal RelaxedBernoulli
+    RelaxedOneHotCategorical MixtureSameFamily MultivariateNormal Transform ExpTransform PowerTransform
+    SigmoidTransform TanhTransform SoftplusTransform AbsTransform AffineTransform SoftmaxTransform
+    StickBreakingTransform ReshapeTransform IndependentTransform ComposeTransform""",
+  "tinyhw.distributions.divergence": "kl_divergence register_kl",
+}
+_TRANSFORMS = {f"{_COMPAT}.distributions_of": """Transform ExpTransform PowerTransform SigmoidTransform TanhTransform
+  SoftplusTransform AbsTransform AffineTransform SoftmaxTransform StickBreakingTransform ReshapeTransform
+  IndependentTransform ComposeTransform"""}
+_CONSTRAINTS = {"tinyhw.distributions.constraints": """Constraint real positive nonnegative unit_interval boolean
+  nonnegative_integer positive_integer real_vector simplex one_hot lower_cholesky positive_definite greater_than
+  greater_than_eq less_than interval integer_interval independent"""}
 # Names of torch that are taken as they are.
 _AS_THEY_ARE = {
+  f"{_COMPAT}.saving": "save load",
+  f"{_COMPAT}.machine": """device=TorchDevice cuda mps xpu backends finfo iinfo get_default_dtype set_default_dtype
+    get_num_threads set_num_threads compile set_float32_matmul_precision get_float32_matmul_precision
+    use_deterministic_algorithms are_deterministic_algorithms_enabled set_printoptions set_num_interop_threads""",
   f"{_COMPAT}.generators": "manual_seed seed initial_seed get_rng_state set_rng_state Generator=TorchGenerator",
   f"{_COMPAT}.modes": """no_grad enable_grad set_grad_enabled inference_mode is_grad_enabled
     is_inference_mode_enabled""",
@@ -252,14 +274,16 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for names
   "optim": _OPTIMIZERS, "optim.lr_scheduler": _SCHEDULES,
   "optim.swa_utils": _AVERAGES, "nn.init": _INITIAL, "nn.utils": _UTILS, "nn.utils.rnn": _SEQUENCES,
   "nn.utils.parametrize": _PARAMETRIZE, "nn.utils.parametrizations": _PARAMETRIZATIONS, "amp": _AMP, "utils": {},
-  "utils.data": _DATA,
+  "utils.data": _DATA, "distributions": _DISTRIBUTIONS, "distributions.transforms": _TRANSFORMS,
+  "distributions.constraints": _CONSTRAINTS, "distributions.kl": {"tinyhw.distributions.divergence":
+                                                                  "kl_divergence register_kl"},
   "random": _RANDOM,
   "@": _AS_THEY_ARE, "ops.aten": {f"{_F}.reductions": "_safe_softmax=safe_softmax"}}.items()}
 
 # Namespaces of classes, which are taken as they are.
 CLASSES = frozenset("""nn optim optim.lr_scheduler optim.swa_utils nn.init nn.utils nn.utils.rnn nn.utils.parametrize
   nn.utils.parametrizations amp random utils
-  utils.data""".split())
+  utils.data distributions distributions.transforms distributions.constraints distributions.kl""".split())
 
 def names(namespace: str) -> list[str]:
   """Return the names of a namespace."""
@@ -321,7 +345,7 @@ def _constants() -> dict[str, Any]:
   kind = importlib.import_module("tinyhw.compat.torch.tensors").TorchTensor
 
   return {**kinds, **{k: kinds[v] for k, v in aliases.items()}, **formats, "Tensor": kind, "Size": tuple,
-          "inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e, "device": str,
+          "inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e,
           "ops": importlib.import_module("types").SimpleNamespace(aten=_Overloads())}
 
 class _Overloads:

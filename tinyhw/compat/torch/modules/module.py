@@ -21,6 +21,7 @@ from tinyhw.tensor import Tensor
 class Parameter(TorchTensor):
   """A tensor that a module trains: it wants a gradient unless told otherwise."""
   __slots__ = ()
+  is_parameter = True
 
   def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
     value = Tensor.zeros(0) if data is None else plain(data)

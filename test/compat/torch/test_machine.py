@@ -1,0 +1,52 @@
+"""compat/torch/machine.py: devices, limits of types, and settings."""
+from __future__ import annotations
+
+import pytest
+
+import tinyhw.compat.torch as torch
+from tinyhw import dtypes
+from tinyhw.errors import ArgumentError, DeviceError
+
+def test_devices() -> None:
+  device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+  assert device.type == "cpu" and device.index is None and str(device) == "cpu" and device == torch.zeros(1).device
+  assert repr(torch.device("cuda", 1)) == "device(type='cuda', index=1)" and torch.device(1) == torch.device("cuda:1")
+  assert device != "cuda" and {device: 1}["CPU"] == 1
+  x = torch.zeros(2, device=device).to(device).cpu()
+  assert torch.nn.Linear(2, 2).to(device)(x).shape == (2,)
+  with pytest.raises(ArgumentError, match="has a name"): torch.device(1.5)
+
+def test_gpus() -> None:
+  assert torch.cuda.device_count() == 0 and not torch.backends.mps.is_available() and not torch.backends.mps.is_built()
+  torch.cuda.manual_seed_all(3)
+  torch.cuda.synchronize()
+  torch.backends.cudnn.benchmark = True
+  torch.backends.cuda.matmul.allow_tf32 = True
+  assert torch.cuda.memory_allocated() == 0 and not torch.cuda.is_bf16_supported()
+  with pytest.raises(DeviceError, match="no device of this kind"): torch.cuda.current_device()
+
+def test_limits() -> None:
+  real = pytest.importorskip("torch")
+  for name in ("float16", "bfloat16", "float32", "float64"):
+    a, b = real.finfo(getattr(real, name)), torch.finfo(getattr(torch, name))
+    assert [getattr(a, k) for k in ("bits", "eps", "max", "min", "tiny", "smallest_normal", "dtype")] == [
+      getattr(b, k) for k in ("bits", "eps", "max", "min", "tiny", "smallest_normal", "dtype")]
+    assert a.resolution == pytest.approx(b.resolution)
+  for name in ("int8", "uint8", "int64"):
+    a, b = real.iinfo(getattr(real, name)), torch.iinfo(getattr(torch, name))
+    assert (a.bits, a.min, a.max) == (b.bits, b.min, b.max)
+  with pytest.raises(ArgumentError, match="use iinfo"): torch.finfo(torch.int8)
+  with pytest.raises(ArgumentError, match="use finfo"): torch.iinfo(torch.float32)
+
+def test_settings() -> None:
+  assert torch.get_default_dtype() is torch.float32 and torch.get_num_threads() >= 1
+  torch.set_default_dtype(torch.float64)
+  try: assert torch.zeros(1).dtype is torch.float64
+  finally: dtypes.default_float = dtypes.float32
+  with pytest.raises(ArgumentError, match="is a float type"): torch.set_default_dtype(torch.int8)
+  torch.set_num_threads(1)
+  torch.set_float32_matmul_precision("high")
+  torch.use_deterministic_algorithms(True)
+  assert torch.are_deterministic_algorithms_enabled() and torch.get_float32_matmul_precision() == "highest"
+  net = torch.nn.Linear(1, 1)
+  assert torch.compile(net) is net and torch.compile(mode="x")(len) is len
