@@ -1,7 +1,9 @@
 """Narrow types follow the names of values."""
 import numpy as np
+import pytest
 
 from formats.onnx_writer import field, function, graph, model, node, value_info
+from tinyhw.errors import FileFormatError
 from tinyhw.nn.onnx import OnnxRunner
 
 F32 = np.float32
@@ -24,6 +26,10 @@ def test_types_follow_moved_and_cast_values() -> None:
                                   {"s": np.array(1.0, F32), "z": zero(), "axis": np.array([0])})))
   found = runner({"x": [100.0, 5.0]})
   assert found["y"].tolist() == [7, 6] and found["c"].tolist() == [0, 1]
+
+def test_types_of_a_wrong_kind_are_refused() -> None:
+  with pytest.raises(FileFormatError, match="int is wanted"):
+    OnnxRunner(model(graph([node("Cast", ["x"], ["y"], to=[22])], [value_info("x", "float32", [1])], ["y"])))
 
 def test_types_enter_functions_and_branches() -> None:
   functions = [function("own", "Q", ["a", "b", "c"], ["d"], [node("QuantizeLinear", ["a", "b", "c"], ["d"])])]

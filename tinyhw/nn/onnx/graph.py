@@ -185,7 +185,7 @@ class GraphMaker:
       if value is not None: opts[name] = value
     if (node.op, node.opset_id.domain) == ("Gradient", TRAINING):
       names = [name for part in (opts.get("xs"), opts.get("zs")) if isinstance(part, list) for name in part]
-      opts["part"] = graph.part(names, opts.get("y", ""))
+      opts["part"] = graph.part(names, str(opts.get("y", "")))
     node = with_narrow_type(node._replace(opts=opts), graph.narrow)
     spread(node, proto_node, graph.narrow)
     domain, version = node.opset_id

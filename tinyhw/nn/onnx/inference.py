@@ -43,4 +43,4 @@ def spread(node: OnnxNode, proto_node: dict[str, Any], narrow: dict[str, int]) -
     number = narrow.get(node.inputs[place], 0) if len(node.inputs) > place else 0
   elif node.op in ("Constant", "ConstantOfShape"):
     number = next((a["t"].get("data_type", 0) for a in proto_node["attribute"] if "t" in a), 0)
-  if number in NARROW: narrow.update(dict.fromkeys(filter(None, node.outputs), number))
+  if isinstance(number, int) and number in NARROW: narrow.update(dict.fromkeys(filter(None, node.outputs), number))

@@ -80,5 +80,7 @@ def test_gradients_at_other_values_and_of_gradients() -> None:
 def test_bad_gradients() -> None:
   with pytest.raises(TinyError, match="for the names"):
     differentiated([gradient(["a"], ["da"], xs=["a", "b"], y="y")], ["da"])({"a": [1.0, 2.0], "b": [1.0, 2.0]})
+  with pytest.raises(TinyError, match="str is wanted"):
+    differentiated([gradient(["a"], ["da"], xs=["a"], y=[1])], ["da"])
   with pytest.raises(TinyError, match="'z', which nothing"):
     differentiated([gradient(["a"], ["da"], xs=["a"], y="z")], ["da"])({"a": [1.0, 2.0], "b": [1.0, 2.0]})
