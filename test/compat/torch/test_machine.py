@@ -5,7 +5,7 @@ import pytest
 
 import tinyhw.compat.torch as torch
 from tinyhw import dtypes
-from tinyhw.errors import ArgumentError, DeviceError
+from tinyhw.errors import ArgumentError
 
 def test_devices() -> None:
   device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -16,14 +16,10 @@ def test_devices() -> None:
   assert torch.nn.Linear(2, 2).to(device)(x).shape == (2,)
   with pytest.raises(ArgumentError, match="has a name"): torch.device(1.5)
 
-def test_gpus() -> None:
-  assert torch.cuda.device_count() == 0 and not torch.backends.mps.is_available() and not torch.backends.mps.is_built()
-  torch.cuda.manual_seed_all(3)
-  torch.cuda.synchronize()
+def test_backends() -> None:
+  assert not torch.backends.mps.is_available() and not torch.backends.mps.is_built() and not torch.xpu.is_available()
   torch.backends.cudnn.benchmark = True
   torch.backends.cuda.matmul.allow_tf32 = True
-  assert torch.cuda.memory_allocated() == 0 and not torch.cuda.is_bf16_supported()
-  with pytest.raises(DeviceError, match="no device of this kind"): torch.cuda.current_device()
 
 def test_limits() -> None:
   real = pytest.importorskip("torch")

@@ -16,7 +16,7 @@ def test_each_name_is_computed_somewhere() -> None:
     assert callable(function), f"{namespace}.{name}: {module} has no {ours}"
     assert function.__doc__, f"{module}.{ours} has no docstring"
 
-OBJECTS = {"default_generator", "cuda", "mps", "xpu", "backends"}
+OBJECTS = {"default_generator", "mps", "xpu", "backends"}
 
 def test_methods() -> None:
   assert NOT_METHODS <= set(TABLE[""])

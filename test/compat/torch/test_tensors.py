@@ -92,3 +92,11 @@ def test_copies_keep_their_class() -> None:
   for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
     assert type(y) is torch.Tensor and y.tolist() == [1.0, 2.0] and y.requires_grad
   assert type(copy.deepcopy(x).grad) is torch.Tensor
+
+def test_facts() -> None:
+  x = torch.zeros(2, 3)
+  assert x.stride() == (3, 1) and x.stride(0) == 3 and x.is_contiguous() and x.ndimension() == 2 and x.itemsize == 4
+  assert x.is_leaf and not x.is_cuda and x.pin_memory() is x and x.nelement() == 6
+  w = torch.ones(2, requires_grad=True)
+  assert w.is_leaf
+  assert set(x.random_(2, 4).flatten().tolist()) <= {2.0, 3.0} and torch.arange(4).random_(3).max().item() < 3

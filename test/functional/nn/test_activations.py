@@ -50,3 +50,13 @@ def test_in_place() -> None:
   x = torch.tensor([-1.0, 2.0])
   F.relu(x, inplace=True)
   assert x.tolist() == [0.0, 2.0]
+
+def test_gumbel_softmax() -> None:
+  torch.manual_seed(0)
+  x = torch.tensor([[0.0, 1.0, 2.0]] * 500, requires_grad=True)
+  soft, hard = torch.nn.functional.gumbel_softmax(x, 0.5), torch.nn.functional.gumbel_softmax(x, hard=True)
+  assert abs(soft.sum(1) - 1).max().item() < 1e-5 and set(hard.detach().round().flatten().tolist()) == {0.0, 1.0}
+  assert hard.mean(0).tolist() == pytest.approx([0.09, 0.245, 0.665], abs=0.06)
+  assert torch.nn.functional.gumbel_softmax(x, hard=True, dim=0).sum(0).tolist() == pytest.approx([1.0] * 3, abs=1e-4)
+  (hard * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+  assert x.grad.abs().sum().item() > 0

@@ -1,4 +1,4 @@
-"""Devices and settings of `torch`: device, cuda, backends, mps, threads, the default type, finfo and iinfo, compile.
+"""Devices and settings of `torch`: device, backends, mps, threads, the default type, finfo and iinfo, compile.
 
 PyTorch's "cpu" is the default device, which may be a GPU. `torch.cuda` says that there is none, so that programs take
 "cpu". Settings of PyTorch's own kernels are accepted, and change nothing.
@@ -9,7 +9,7 @@ import os
 from typing import Any
 
 from tinyhw.dtype import DType, DTypeLike, dtypes, to_dtype
-from tinyhw.errors import ArgumentError, DeviceError
+from tinyhw.errors import ArgumentError
 
 class TorchDevice(str):
   """The name of a device: "cpu", "cuda:1". It equals tinyhw's name of the same device."""
@@ -50,32 +50,7 @@ class Setting:
     """Return False."""
     return False
 
-class NoGpu(Setting):
-  """`torch.cuda` and its kin of a machine without such devices."""
-  def device_count(self) -> int:
-    """Return 0."""
-    return 0
-
-  def current_device(self) -> int:
-    """Refuse: there is none. Raises DeviceError."""
-    raise DeviceError('there is no device of this kind for PyTorch\'s names; use torch.device("cpu"), the default one')
-
-  def _nothing(self, *args: Any, **keywords: Any) -> None:
-    """Do nothing."""
-
-  manual_seed = manual_seed_all = empty_cache = synchronize = reset_peak_memory_stats = set_device = init = _nothing
-
-  def memory_allocated(self, device: Any = None) -> int:
-    """Return 0."""
-    return 0
-
-  max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
-
-  def is_bf16_supported(self) -> bool:
-    """Return False."""
-    return False
-
-cuda, mps, xpu = NoGpu(), NoGpu(), NoGpu()
+mps, xpu = Setting(), Setting()
 backends = Setting(cudnn=Setting(enabled=True, benchmark=False, deterministic=False, allow_tf32=True),
                    cuda=Setting(matmul=Setting(allow_tf32=False)), mps=Setting(), mkldnn=Setting(enabled=True))
 

@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 from tinyhw.compat.torch.dress import dressed
+from tinyhw.compat.torch.narrowing import casting
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError
 from tinyhw.tensor import Tensor
@@ -107,6 +108,7 @@ NOT_METHODS = frozenset("""tensor as_tensor asarray from_numpy scalar_tensor ful
 
 _FUNCTIONAL = {
   f"{_NN}.activations": """relu relu6 leaky_relu elu celu selu silu mish hardswish hardsigmoid hardtanh threshold rrelu
+    gumbel_softmax
     gelu softplus hardshrink softshrink tanhshrink softsign logsigmoid glu prelu dropout dropout1d dropout2d dropout3d
     alpha_dropout feature_alpha_dropout one_hot""",
   f"{_F}.reductions": "softmax softmin log_softmax",
@@ -157,7 +159,7 @@ _FFT = {"tinyhw.fft.transforms": """fft ifft rfft irfft hfft ihfft fft2 ifft2 rf
 _MODULES = "tinyhw.compat.torch.modules"
 _LAYERS = {
   f"{_MODULES}.module": "Module Parameter",
-  f"{_MODULES}.containers": "Sequential ModuleList ModuleDict ParameterList",
+  f"{_MODULES}.containers": "Sequential ModuleList ModuleDict ParameterList ParameterDict",
   f"{_MODULES}.rows": """Identity Flatten Unflatten Softmax2d ReLU ReLU6 LeakyReLU ELU CELU SELU SiLU Mish GELU GLU
     Hardswish
     Hardsigmoid Hardtanh Hardshrink Softshrink Softplus Softsign Tanh Tanhshrink Sigmoid LogSigmoid Threshold RReLU
@@ -206,7 +208,12 @@ _PARAMETRIZE = {f"{_MODULES}.parametrize": """register_parametrization remove_pa
 _PARAMETRIZATIONS = {f"{_MODULES}.parametrize": "weight_norm spectral_norm orthogonal"}
 _AVERAGES = {f"{_OPTIM}.averages": """AveragedModel SWALR update_bn get_ema_avg_fn get_ema_multi_avg_fn get_swa_avg_fn
   get_swa_multi_avg_fn"""}
-_AMP = {f"{_OPTIM}.scaling": "GradScaler"}
+_AMP = {f"{_OPTIM}.scaling": "GradScaler", f"{_COMPAT}.narrowing": "autocast"}
+_AUTOGRAD = {f"{_COMPAT}.gradients": "grad backward"}
+_CHECKPOINT = {f"{_COMPAT}.gradients": "checkpoint"}
+_CUDA = {f"{_COMPAT}.no_gpu": """is_available device_count current_device manual_seed manual_seed_all empty_cache
+  synchronize reset_peak_memory_stats set_device init memory_allocated max_memory_allocated=memory_allocated
+  memory_reserved=memory_allocated max_memory_reserved=memory_allocated is_bf16_supported"""}
 _RANDOM = {f"{_COMPAT}.generators": """manual_seed seed initial_seed get_rng_state set_rng_state fork_rng
   default_generator"""}
 _LOADING = "tinyhw.nn.loading"
@@ -237,7 +244,8 @@ _CONSTRAINTS = {"tinyhw.distributions.constraints": """Constraint real positive 
 # Names of torch that are taken as they are.
 _AS_THEY_ARE = {
   f"{_COMPAT}.saving": "save load",
-  f"{_COMPAT}.machine": """device=TorchDevice cuda mps xpu backends finfo iinfo get_default_dtype set_default_dtype
+  f"{_COMPAT}.narrowing": "autocast is_autocast_enabled get_autocast_dtype",
+  f"{_COMPAT}.machine": """device=TorchDevice mps xpu backends finfo iinfo get_default_dtype set_default_dtype
     get_num_threads set_num_threads compile set_float32_matmul_precision get_float32_matmul_precision
     use_deterministic_algorithms are_deterministic_algorithms_enabled set_printoptions set_num_interop_threads""",
   f"{_COMPAT}.generators": "manual_seed seed initial_seed get_rng_state set_rng_state Generator=TorchGenerator",
@@ -273,7 +281,9 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for names
   "masked": _MASKED, "signal.windows": _WINDOWS, "nn": _LAYERS, "signal": {}, "fft": _FFT,
   "optim": _OPTIMIZERS, "optim.lr_scheduler": _SCHEDULES,
   "optim.swa_utils": _AVERAGES, "nn.init": _INITIAL, "nn.utils": _UTILS, "nn.utils.rnn": _SEQUENCES,
-  "nn.utils.parametrize": _PARAMETRIZE, "nn.utils.parametrizations": _PARAMETRIZATIONS, "amp": _AMP, "utils": {},
+  "nn.utils.parametrize": _PARAMETRIZE, "nn.utils.parametrizations": _PARAMETRIZATIONS, "amp": _AMP,
+  "cuda": _CUDA, "cuda.amp": _AMP, "utils": {},
+  "autograd": _AUTOGRAD, "utils.checkpoint": _CHECKPOINT, "nn.parameter": {f"{_MODULES}.module": "Parameter"},
   "utils.data": _DATA, "distributions": _DISTRIBUTIONS, "distributions.transforms": _TRANSFORMS,
   "distributions.constraints": _CONSTRAINTS, "distributions.kl": {"tinyhw.distributions.divergence":
                                                                   "kl_divergence register_kl"},
@@ -283,7 +293,8 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for names
 # Namespaces of classes, which are taken as they are.
 CLASSES = frozenset("""nn optim optim.lr_scheduler optim.swa_utils nn.init nn.utils nn.utils.rnn nn.utils.parametrize
   nn.utils.parametrizations amp random utils
-  utils.data distributions distributions.transforms distributions.constraints distributions.kl""".split())
+  utils.data distributions distributions.transforms distributions.constraints distributions.kl autograd
+  utils.checkpoint nn.parameter cuda cuda.amp""".split())
 
 def names(namespace: str) -> list[str]:
   """Return the names of a namespace."""
@@ -308,7 +319,8 @@ def _function(namespace: str, name: str) -> Callable[..., Any]:
   if module.startswith("@"): plain = getattr(importlib.import_module(_CONVERSION), module[1:])(ours)
   else: plain = getattr(importlib.import_module(module), ours)
   kind = OPERANDS.get(name)
-  return dressed(plain if kind is None else _of_tensors(plain, name, kind), f"{namespace}.{name}".lstrip("."))
+  found = dressed(plain if kind is None else _of_tensors(plain, name, kind), f"{namespace}.{name}".lstrip("."))
+  return casting(found, name) if namespace in ("", "nn.functional") else found
 
 def _of_tensors(function: Callable[..., Any], name: str, kind: str) -> Callable[..., Any]:
   """Let a function refuse numbers where PyTorch wants tensors."""

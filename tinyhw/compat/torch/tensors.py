@@ -42,6 +42,47 @@ class TorchTensor(Tensor):
     if found.grad is not None: dress(found.grad)
     return found
 
+  @property
+  def is_leaf(self) -> bool:
+    """Is it no result of a computation that has gradients?"""
+    return not self.requires_grad or bool(self._is_leaf)
+
+  @property
+  def is_cuda(self) -> bool:
+    """Is it on a CUDA device?"""
+    return str(self.device).partition(":")[0] in ("NV", "CUDA")
+
+  @property
+  def itemsize(self) -> int:
+    """The bytes of an element."""
+    return int(self.dtype.itemsize)
+
+  def ndimension(self) -> int:
+    """Return the number of axes."""
+    return self.ndim
+
+  def stride(self, dim: int | None = None) -> Any:
+    """Return the strides of a tensor in order, which are those that programs see."""
+    found, step = [], 1
+    for d in reversed(self.shape):
+      found.append(step)
+      step *= max(int(d), 1)
+    found.reverse()
+    return tuple(found) if dim is None else found[dim]
+
+  def is_contiguous(self, memory_format: Any = None) -> bool:
+    """Return True: the order in memory is the engine's."""
+    return True
+
+  def pin_memory(self, device: Any = None) -> Any:
+    """Return the tensor: memory of the host needs no pinning here."""
+    return self
+
+  def random_(self, from_: int = 0, to: int | None = None, *, generator: Any = None, **named: Any) -> Any:
+    """Write whole numbers from `from` to `to`, without it."""
+    low, high = (named.get("from", from_), to) if to is not None else (0, from_ or 1 << 24)
+    return self._put(table.find("", "randint")(low, high, tuple(self.shape), generator=generator).to(self.dtype))
+
   def __reduce_ex__(self, protocol: Any) -> Any:
     made, args, *_ = super().__reduce_ex__(protocol)
     return _dressed_again, (made, args)

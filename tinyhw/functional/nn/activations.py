@@ -220,3 +220,16 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
   """Add a last axis with 1 at the index that each integer names."""
   return checked("one_hot", input).long().one_hot(num_classes).long()
 
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+  """Draw shares that are nearly one-hot for a small tau. hard: one-hot, with the gradient of the shares."""
+  x = checked("gumbel_softmax", logits)
+  u = Tensor.rand(*sizes(x), dtype=x.dtype, device=x.device).maximum(2.0 ** -24)
+  axis = axis_of(x, dim)
+  soft = (x - (-u.log()).log()).div(tau).softmax(axis)
+  if not hard: return soft
+  count = sizes(x)[axis]
+  hot = soft.detach().argmax(axis).one_hot(count).cast(soft.dtype)
+  last = [i for i in range(x.ndim) if i != axis]
+  order = [last.index(i) if i != axis else x.ndim - 1 for i in range(x.ndim)]
+  return hot.permute(order) - soft.detach() + soft

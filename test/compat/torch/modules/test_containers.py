@@ -36,3 +36,11 @@ def test_dicts_and_parameters() -> None:
   assert [name for name, _ in net.items()] == ["a"] and len(list(net.values())) == 1
   values = nn.ParameterList([torch.ones(2)]).append(torch.zeros(1))
   assert len(values) == 2 and values[1].requires_grad and list(values.state_dict()) == ["0", "1"]
+
+def test_parameter_dict() -> None:
+  d = torch.nn.ParameterDict({"a": torch.ones(2)})
+  d["b"] = torch.nn.Parameter(torch.zeros(1))
+  assert list(d) == ["a", "b"] and len(d) == 2 and "a" in d and d.get("c") is None and len(list(d.parameters())) == 2
+  assert [k for k, _ in d.items()] == list(d.keys()) and d.pop("b") is not None and len(d.values()) == 1
+  del d["a"]
+  assert not d.state_dict()

@@ -137,3 +137,43 @@ class ParameterList(Module):
     """Add parameters at the end."""
     for value in values: self.append(value)
     return self
+
+class ParameterDict(Module):
+  """A dict of parameters."""
+  def __init__(self, parameters: Any = None):
+    super().__init__()
+    self.update(parameters or {})
+
+  def __len__(self) -> int: return len(self._parameters)
+  def __iter__(self) -> Iterator[str]: return iter(list(self._parameters))
+  def __contains__(self, key: str) -> bool: return key in self._parameters
+  def __getitem__(self, key: str) -> Any: return self._parameters[key]
+  def __delitem__(self, key: str) -> None: del self._parameters[key]
+
+  def __setitem__(self, key: str, value: Any) -> None:
+    if value is None: raise ArgumentError("a ParameterDict holds tensors, not None")
+    self._parameters[key] = value if isinstance(value, Parameter) else Parameter(value)
+
+  def keys(self) -> Any:
+    """Return the names."""
+    return self._parameters.keys()
+
+  def values(self) -> Any:
+    """Return the parameters."""
+    return self._parameters.values()
+
+  def items(self) -> Any:
+    """Return names and parameters."""
+    return self._parameters.items()
+
+  def get(self, key: str, default: Any = None) -> Any:
+    """Return a parameter, or a default."""
+    return self._parameters.get(key, default)
+
+  def pop(self, key: str) -> Any:
+    """Remove a parameter, and return it."""
+    return self._parameters.pop(key)
+
+  def update(self, parameters: Any) -> None:
+    """Add parameters of another dict."""
+    for name, value in dict(parameters).items(): self[name] = value

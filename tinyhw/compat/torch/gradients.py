@@ -1,0 +1,63 @@
+"""`torch.autograd.grad` and `backward`, and `torch.utils.checkpoint`.
+
+`autograd.Function` is not here: tinyhw's gradients follow from the operations.
+"""
+from __future__ import annotations
+from collections.abc import Callable
+from typing import Any
+
+from tinyhw.compat.torch.dress import dress, plain
+from tinyhw.errors import ArgumentError, GradientError
+from tinyhw.methods.base import Handle
+from tinyhw.methods.checks import flag
+from tinyhw.tensor import Tensor
+
+def _listed(what: str, x: Any) -> list[Any]:
+  items = [x] if isinstance(x, Handle) else list(x)
+  for t in items:
+    if not isinstance(t, Handle): raise ArgumentError(f"{what} are tensors, not {t!r}")
+  return items
+
+def _seeds(outputs: list[Any], grad_outputs: Any) -> list[Any]:
+  """Return the gradient of each output: ones for those without axes."""
+  if grad_outputs is None: given: list[Any] = [None] * len(outputs)
+  else: given = [grad_outputs] if isinstance(grad_outputs, Handle) else list(grad_outputs)
+  if len(given) != len(outputs): raise ArgumentError(f"{len(given)} grad_outputs for {len(outputs)} outputs")
+  for y, g in zip(outputs, given):
+    if g is None and y.numel() != 1:
+      raise GradientError(f"an output of shape {y.shape} has no gradient of its own; give grad_outputs")
+  return given
+
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False,
+         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
+         materialize_grads: bool = False) -> tuple[Any, ...]:
+  """Return the gradients of the sum of outputs for inputs. create_graph: they may be differentiated again.
+
+  allow_unused: None for an input that the outputs do not use, instead of GradientError. materialize_grads: zeros.
+  """
+  ys, xs = _listed("outputs", outputs), _listed("inputs", inputs)
+  if flag("is_grads_batched", is_grads_batched): raise ArgumentError("is_grads_batched=True is not written; use a loop")
+  found: list[Any] = [None] * len(xs)
+  for y, g in zip(ys, _seeds(ys, grad_outputs)):
+    for k, x in enumerate(xs):
+      try: part, = plain(y).gradient(x, gradient=None if g is None else plain(g))
+      except GradientError:
+        if not (allow_unused or materialize_grads or len(ys) > 1): raise
+        continue
+      found[k] = part if found[k] is None else found[k] + part
+  for k, x in enumerate(xs):
+    if found[k] is None and materialize_grads: found[k] = plain(x).zeros_like()
+    if found[k] is None and not allow_unused:
+      raise GradientError(f"input {k} was not used; allow_unused=True gives None")
+  return tuple([None if g is None else dress(g if create_graph else g.detach()) for g in found])
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: bool = False,
+             inputs: Any = None) -> None:
+  """Add to `grad` of the tensors from which some were computed."""
+  ys = _listed("tensors", tensors)
+  for y, g in zip(ys, _seeds(ys, grad_tensors)): y.backward(g)
+
+def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
+               preserve_rng_state: bool = True, **keywords: Any) -> Any:
+  """Call a function whose inner values are computed again for the backward pass, instead of kept."""
+  return dress(Tensor.checkpoint(lambda *xs: function(*dress(xs), **keywords), *args))
