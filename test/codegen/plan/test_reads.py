@@ -9,7 +9,7 @@ from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.optimize import with_few_ranges
 from tinyhw.codegen.plan.heuristic import choose, nest_of
 from tinyhw.codegen.plan.reads import (
-  FAR_CYCLES, FARTHEST_CYCLES, NEAR_CYCLES, SCATTERED, ReductionLoad, RegisterTile, steps_of)
+  FAR_CYCLES, FARTHEST_CYCLES, NEAR_CYCLES, SCATTERED, SPREAD_WORK, ReductionLoad, RegisterTile, steps_of)
 from tinyhw.codegen.plan.register_tile import CostModel
 from tinyhw.codegen.transform.tiling import OptOps
 from tinyhw.engine.schedule.schedule import canonicalize, schedule
@@ -111,6 +111,19 @@ def test_vectors_from_the_second_cache_are_few_where_they_cost_cycles() -> None:
   assert found is not None and found[1].repetitions[dear.nest.ranges[1]] <= 3
   short = model(2048, 64, 2048, dear.capabilities)
   assert second(short).near_cycles(tile(short, 12, 2)) == 0, "the first cache holds 64 rows of 128 bytes"
+
+@pytest.mark.parametrize("dtype, widening", [("float16", 2), ("bfloat16", 1), ("float32", 0)])
+def test_widening_takes_operations_of_each_element(dtype: str, widening: int) -> None:
+  """Lanes that share an element widen it as a number, which must then be spread."""
+  x, w = (Tensor.empty(n, 256, dtype=dtype).float() for n in (64, 512))
+  nest = nest_of(sink_of(x @ w.T).src[0])
+  costs = CostModel(nest, nest.reduces, 16, AVX512)
+  i, k = costs.nest.ranges[0], costs.last
+  assert [o.plans(k)[0].work for o in costs.loads] == [widening] * 2
+  lanes_share = next(o for o in costs.loads if i not in o.ranges)
+  assert lanes_share.plans(i)[0].work == (widening + SPREAD_WORK if widening else 0)
+  t = RegisterTile(k, {i: 4, costs.nest.ranges[1]: 6})
+  assert sum(one.work for one in costs.readings(t, [o.plans(k) for o in costs.loads])) == 10 * widening
 
 def test_a_product_of_symbolic_rows_has_a_tile() -> None:
   rows = Tensor.empty(64, 32)[:UOp.variable("n", 8, 64).bind(16)]

@@ -18,6 +18,7 @@ from tinyhw.codegen.kernel.access import access_of
 from tinyhw.codegen.transform.tiling import (
   MOST_STRIDE, Opt, OptOps, is_reduce, is_unrolled_in_panels, size_of)
 from tinyhw.codegen.transform.window import LoopPair, Window, values_from, window_of
+from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
@@ -51,6 +52,8 @@ COPY_COST = 3.0            # of copying a vector of adjacent elements, in loads;
 SET_CONFLICT = 4.0         # factor for copying strided elements whose addresses differ by multiples of a page
 CACHE_CYCLES = 0.125       # for a byte from the third cache
 MEMORY_CYCLES = 0.25       # for a byte from memory
+SPREAD_WORK = 2.0          # operations of spreading a computed number to all lanes; a loaded one is spread by its load
+WIDENING: dict[DType, int] = {dtypes.float16: 2, dtypes.bfloat16: 1}     # operations of widening a vector
 LINE_BYTES = 64            # an unaligned vector crosses two lines for bytes / LINE_BYTES of the addresses
 CHUNKS_PER_THREAD = 8      # work items that each worker should find
 
@@ -62,7 +65,7 @@ class RegisterTile(NamedTuple):
 class ReadPlan(NamedTuple):
   """How to read an operand.
 
-  load: cost of a copy of the body, in loads.
+  load: cost of a copy of the body, in loads. work: its operations on the element alone, such as a cast.
   fill: cycles of copying the operand to shared memory, for one iteration of the innermost loop. It is multiplied
   by the tile's repetitions along `within`, and for a panel by the tile's repetitions of the operand.
   opt: None where nothing is staged.
@@ -72,13 +75,15 @@ class ReadPlan(NamedTuple):
   within: tuple[UOp, ...] = ()
   opt: Opt | None = None
   window: Window | None = None
+  work: float = 0.0
 
 class OperandRead(NamedTuple):
-  """The cost of an operand for an iteration of the innermost loop: loads that arithmetic hides, and cycles that it does
-  not."""
+  """The cost of an operand for an iteration of the innermost loop: loads that arithmetic hides, cycles that it does
+  not, and operations on vectors."""
   issue: float
   cycles: float
   plan: ReadPlan
+  work: float = 0.0
 
 class WorkItems(NamedTuple):
   """The number of work items, and the number of parts into which loops that share a panel are cut for them."""
@@ -108,7 +113,7 @@ class ReductionLoad:
                     and self._is_stream(self.access.strides.get(r, 0) * self.itemsize)]
     if not self.free: self.room = min(self.room, MOST_STREAMS)
     self.value = values_from(load, body)[-1]
-    self.work = float(sum(is_data(v) for v in computed(self.value)))     # operations on an element alone
+    self.work = float(sum(operations_of(v) for v in computed(self.value)))     # on an element alone
     self.pairs: tuple[LoopPair, ...] = ()     # of the largest window, whether it fits or not
     self.windows = self._windows(body) if self.slot is not None and not self.gathered else []
     # of each window: bytes, and the loops outside of it
@@ -161,7 +166,8 @@ class ReductionLoad:
 
   def plans(self, vector: UOp) -> list[ReadPlan]:
     """Return the plans to read the operand with lanes along a range."""
-    found = [ReadPlan(self.direct_cost(vector) + self.work)]
+    spread = SPREAD_WORK if self.work and vector not in self.ranges else 0.0
+    found = [ReadPlan(self.direct_cost(vector), work=self.work + spread)]
     if self.slot is None or self.gathered: return found
     if vector in self.ranges and not is_reduce(vector): found.append(self._panel(vector))
     return found + [plan for w in self.windows if (plan := self._window(w, vector)) is not None]
@@ -194,7 +200,7 @@ class ReductionLoad:
     else: copying = (STRIDED_COST + gate) * self.lanes * conflict
     reuse = math.prod(max(size_of(r), 1) for r in self.free)
     cycles = copying / 2 + self._far_cycles()
-    return ReadPlan(PANEL_COST + self.work, cycles / reuse, tuple(self.free), Opt(OptOps.STAGE, self.slot or 0))
+    return ReadPlan(PANEL_COST, cycles / reuse, tuple(self.free), Opt(OptOps.STAGE, self.slot or 0), None, self.work)
 
   def _is_transposed(self) -> bool:
     """Is a panel filled by transposing pieces of rows? They lie along a loop of the reduction."""
@@ -262,8 +268,8 @@ class ReductionLoad:
     plan = plans[0]
     crowd = max(streams - self.room, 0) * STREAM_COST
     near = self.near_cycles(t)
-    best = OperandRead(n * plan.load + crowd, self.row_cycles(t) + near, plan)
-    cost = best.issue * weight + best.cycles
+    best = OperandRead(n * plan.load + crowd, self.row_cycles(t) + near, plan, n * plan.work)
+    cost = (best.issue + best.work) * weight + best.cycles
     for plan in plans[1:]:
       if plan.window is None:
         if self.reuse(tile) < STAGE_REUSE or self.panel_bytes(tile) > self.capabilities.local_bytes: continue
@@ -271,8 +277,9 @@ class ReductionLoad:
       times = 1 if plan.window is not None else n * self.work_items(plan, t).parts
       for r in plan.within: times *= tile.get(r, 1)
       fill = plan.fill * times * self.distinct(plan.window, tile)
-      other = OperandRead(n * plan.load, fill if plan.window is not None else fill + near, plan)
-      if other.issue * weight + other.cycles < cost: best, cost = other, other.issue * weight + other.cycles
+      other = OperandRead(n * plan.load, fill if plan.window is not None else fill + near, plan, n * plan.work)
+      total = (other.issue + other.work) * weight + other.cycles
+      if total < cost: best, cost = other, total
     return best
 
   def near_cycles(self, t: RegisterTile) -> float:
@@ -334,6 +341,10 @@ def is_data(u: UOp) -> bool:
   """Does the node compute an element by more than an addition? An addition is free with a multiplication."""
   return (u.op in GroupOp.ALU and u.op is not Ops.ADD and not u.dtype.name.startswith("weak")
           and u.dtype.scalar().itemsize > 1)
+
+def operations_of(u: UOp) -> int:
+  """Return the operations of a node on a vector. Widening 16-bit floats takes some; other casts are part of loads."""
+  return WIDENING.get(u.src[0].dtype, 0) if u.op is Ops.CAST else int(is_data(u))
 
 def computed(u: UOp) -> dict[UOp, None]:
   """Return the nodes below a value, without those of arrays that another loop has filled."""

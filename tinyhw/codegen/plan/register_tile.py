@@ -154,7 +154,8 @@ class CostModel:
 
     t: the tile, or several that share what they read (TileWork is for one of them).
     """
-    issue, arithmetic = work.storing + sum(one.issue for one in chosen), work.arithmetic
+    issue = work.storing + sum(one.issue for one in chosen)
+    arithmetic = work.arithmetic + sum(one.work for one in chosen)
     core = max(issue / self.rate, arithmetic / self.rate, work.latency, (issue + arithmetic) / 4) + HIDDEN * issue
     core = (core + work.loop + work.after + sum(one.cycles for one in chosen)) * work.share
     if core >= limit: return None
