@@ -1,4 +1,4 @@
-"""Ten programs in the habits of PyTorch's users (programs/), run by PyTorch and, with changes in imports only, here.
+"""Ten programs in the habits of PyTorch's users, run by PyTorch and, with changes in imports only, here.
 
 Both begin with the same weights, and their numbers (losses, rates, accuracies) agree.
 """
@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parent / "programs"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+FOLDER = Path(__file__).resolve().parent
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("test_"))
 
 def run(name: str, ours: bool) -> dict[str, Any]:
   """Return the names of a program. ours: its imports of torch are those of tinyhw.compat.torch."""
@@ -27,7 +27,10 @@ def run(name: str, ours: bool) -> dict[str, Any]:
 
 def test_there_are_ten() -> None: assert len(NAMES) == 10
 
-@pytest.mark.parametrize("name", NAMES)
+# Programs of many kernels, which are compiled for the test.
+LONG = ("cifar_resnet", "ddpm", "lstm_text", "nanogpt", "stft_denoiser", "vit", "whisper_encoder")
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in NAMES])
 def test_program(name: str) -> None:
   torch = pytest.importorskip("torch")
   torch.manual_seed(0)
