@@ -21,6 +21,7 @@ def test_samples(case: str) -> None: compare_samples(case)
 @pytest.mark.parametrize("case", SMOOTH)
 def test_gradients_of_samples(case: str) -> None: compare_gradients_of_samples(case)
 
+@pytest.mark.slow
 def test_large_rates() -> None:
   x = poisson(Tensor([0.0, 1e3, 1e5]).unsqueeze(0), (400, 3)).numpy()
   assert (x[:, 0] == 0).all() and x.mean(0)[1:] == pytest.approx([1e3, 1e5], rel=0.01)

@@ -17,6 +17,7 @@ def test_against_pytorch(case: str) -> None: compare(case)
 @pytest.mark.parametrize("case", NAMES)
 def test_samples(case: str) -> None: compare_samples(case)
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SMOOTH)
 def test_gradients_of_samples(case: str) -> None: compare_gradients_of_samples(case)
 

@@ -255,7 +255,7 @@ class VonMises(Distribution):
     self._keep(validate_args, loc=loc, concentration=concentration)
 
   def _draw(self, shape: Shape) -> Tensor:
-    k = self.p.concentration.expand(shape).double()
+    k = self.p.concentration.detach().expand(shape).double().contiguous().realize()
     tau = (k.square() * 4 + 1).sqrt() + 1
     rho = (tau - (tau * 2).sqrt()) / (k * 2)
     r = (k < 1e-5).where(k.reciprocal() + k, (rho.square() + 1) / (rho * 2))
@@ -267,6 +267,7 @@ class VonMises(Distribution):
       u, sign = Tensor.rand(*shape, dtype=k.dtype), Tensor.rand(*shape, dtype=k.dtype) - 0.5
       taken = ((c * (2 - c) - u) > 0) | (((c / u).log() + 1 - c) >= 0)
       found, done = done.where(found, sign.sign() * f.clamp(-1, 1).acos()), done | taken
+      Tensor.realize(found, done)    # a round at a time: one kernel for all of them would be large
     x = found.cast(self._like.dtype) + self.p.loc + math.pi
     return x - (x / (2 * math.pi)).floor() * (2 * math.pi) - math.pi
 

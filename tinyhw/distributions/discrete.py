@@ -135,8 +135,8 @@ class NegativeBinomial(_Odds):
 
 def poisson(rate: Tensor, shape: Shape) -> Tensor:
   """Draw counts: the least k with P(at most k) > u, by bisection over the incomplete gamma function in float64."""
-  wide = rate.detach().double().expand(shape)
-  u = Tensor.rand(*shape, dtype=dtypes.float64)
+  wide = rate.detach().double().expand(shape).contiguous().realize()
+  u = Tensor.rand(*shape, dtype=dtypes.float64).realize()
   low, high = wide.full_like(-1.0), (wide + wide.sqrt() * 12 + 40).ceil()
   most = float(high.max().item()) if wide.numel() else 1.0
   for _ in range(math.ceil(math.log2(most + 2))):

@@ -133,7 +133,8 @@ class Distribution:
 
   def sample(self, sample_shape: Any = ()) -> Any:
     """Draw samples without gradients."""
-    return self._give(self._draw(self._shape(sample_shape)).detach().contiguous())
+    with Tensor.no_grad(): x = self._draw(self._shape(sample_shape))
+    return self._give(x.detach().contiguous())
 
   def sample_n(self, n: int) -> Any:
     """Draw n samples."""

@@ -13,6 +13,7 @@ from tinyhw.distributions import constraints
 from tinyhw.distributions.distribution import Distribution, Shape, surrogate
 from tinyhw.dtype import dtypes
 from tinyhw.functional.operands import sizes
+from tinyhw.methods.base import GradMode
 from tinyhw.special.entropy import xlogy
 from tinyhw.special.gamma import digamma, igamma, lgamma
 from tinyhw.tensor import Tensor
@@ -21,7 +22,7 @@ _ROUNDS = 10     # 1e-13 of the draws are left
 
 def standard_gamma(a: Tensor, shape: Shape) -> Tensor:
   """Draw gamma numbers of rate 1, with gradients for the concentrations a."""
-  wide = a.detach().double().expand(shape)
+  wide = a.detach().double().expand(shape).contiguous().realize()
   least = (wide < 1).where(wide + 1, wide)
   d = least - 1 / 3
   c = (d * 9).rsqrt()
@@ -31,10 +32,12 @@ def standard_gamma(a: Tensor, shape: Shape) -> Tensor:
     v = (x * c + 1) ** 3
     taken = (v > 0) & (u.log() < x.square() * 0.5 + d - d * v + d * v.maximum(1e-300).log())
     found, done = (done | ~taken).where(found, d * v), done | taken
+    Tensor.realize(found, done)      # a round at a time: one kernel for all of them would be large
   boost = (Tensor.rand(*shape, dtype=dtypes.float64).maximum(1e-300).log() / wide).exp()
   x = (wide < 1).where(found * boost, found).maximum(1e-300).realize()
+  if GradMode.off: return x.cast(a.dtype).maximum(2.0 ** -126)
   slope = -_slope(wide, x) / ((wide - 1) * x.log() - x - lgamma(wide)).exp()
-  return surrogate(x, [a.expand(shape).double()], [slope]).cast(a.dtype).maximum(2.0 ** -126)
+  return surrogate(x, [a.expand(shape).double()], [slope.contiguous()]).cast(a.dtype).maximum(2.0 ** -126)
 
 def _slope(a: Tensor, x: Tensor) -> Tensor:
   """Return the derivative of the regularized incomplete gamma function for a."""
