@@ -20,6 +20,8 @@ def test_namespaces() -> None:
     _ = torch.sparse_coo_tensor
   with pytest.raises(AttributeError, match=r"torch.linalg has no 'frobnicate'"): _ = torch.linalg.frobnicate
 
+def test_types_are_of_one_class() -> None: assert isinstance(torch.float32, torch.dtype)
+
 def test_a_training_step() -> None:
   torch.manual_seed(0)
   w = torch.zeros(2, 1, requires_grad=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from tinyhw.compat.torch.dress import dressed
 from tinyhw.compat.torch.narrowing import casting
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError
 from tinyhw.tensor import Tensor
 
@@ -357,7 +357,7 @@ def _constants() -> dict[str, Any]:
   kind = importlib.import_module("tinyhw.compat.torch.tensors").TorchTensor
 
   return {**kinds, **{k: kinds[v] for k, v in aliases.items()}, **formats, "Tensor": kind, "Size": tuple,
-          "inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e,
+          "dtype": DType, "inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e,
           "ops": importlib.import_module("types").SimpleNamespace(aten=_Overloads())}
 
 class _Overloads:
