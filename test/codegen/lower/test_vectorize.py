@@ -128,9 +128,6 @@ def test_the_lane_as_a_value() -> None:
 
 def test_small_functions() -> None:
   x = UOp.variable("x", 0, 9, F32)
-  load = UOp.param(1, dtypes.uint32, 4).index(UOp.const(dtypes.weakint, 2)).load()
-  bits = UOp(Ops.BITCAST, dtypes.int32, (load,))
-  assert widen(bits, 4).src[0] is widen(load, 4) and lane_of(widen(bits, 4), 2) is bits, "a load is spread by itself"
   wide = widen(x, 4)
   assert lane_of(wide, 2) is x and widen(wide, 4) is wide and lane_of(UOp.const(F32.vec(4), 2.0),
                                                                       1) is UOp.const(F32, 2.0)

@@ -44,11 +44,8 @@ _NONE = (None, None)
 _SCALARS = frozenset({Ops.CONST, Ops.BROADCAST, Ops.VECTORIZE})
 
 def widen(x: UOp, lanes: int) -> UOp:
-  """Return x in all lanes; a vector is itself. A load whose bits are taken stays the operand of BROADCAST, which a
-  processor loads and spreads at once."""
+  """Return x in all lanes; a vector is itself."""
   if x.dtype.count > 1: return x
-  if x.op is Ops.BITCAST and x.src[0].op is Ops.LOAD:
-    return UOp(Ops.BITCAST, x.dtype.vec(lanes), (widen(x.src[0], lanes),))
   if x.op is Ops.CONST: return UOp(Ops.CONST, x.dtype.vec(lanes), (), x.arg)
   return UOp(Ops.BROADCAST, x.dtype.vec(lanes), (x,))
 
@@ -57,7 +54,6 @@ def lane_of(x: UOp, k: int) -> UOp:
   if x.dtype.count == 1: return x
   if x.op is Ops.CONST: return UOp(Ops.CONST, x.dtype.scalar(), (), x.arg)
   if x.op is Ops.BROADCAST: return x.src[0]
-  if x.op is Ops.BITCAST and x.src[0].op is Ops.BROADCAST: return UOp(Ops.BITCAST, x.dtype.scalar(), x.src[0].src)
   if x.op is Ops.VECTORIZE: return x.src[k]
   return UOp(Ops.GEP, x.dtype.scalar(), (x,), k)
 

@@ -51,6 +51,25 @@ def rows(program: Program, arch: str) -> list[str]:
            for inst in block.insts]
   return sorted(name for name in found if name.startswith(("vpmadd", "vpdp", "vpadd", "vpsll", "vpsra", "vpsrl")))
 
+@pytest.mark.parametrize("arch, lanes", [(AVX2, 8), (AVX512, 16), (VNNI, 16)])
+@pytest.mark.parametrize("users", (1, 2))
+def test_a_word_that_all_lanes_share_is_spread_from_memory(arch: str, lanes: int, users: int) -> None:
+  """It is loaded as uint32, and its bits are those of an int32. A second user has it in a register."""
+  build = Builder("shared word")
+  out, x, y = build.param(0, I32, WORDS), build.param(1, U32, WORDS), build.param(2, U32, WORDS)
+  with build.loop(WORDS // lanes, AxisType.GLOBAL) as g:
+    word = build.add(UOp(Ops.BITCAST, I32, (build.load(y, g, 1),)))
+    shared = build.add(UOp(Ops.BROADCAST, I32.vec(lanes), (word,)))
+    value = build.add(UOp(Ops.DOT4, I32.vec(lanes), (build.load(x, g * lanes, lanes), shared,
+                                                      build.const(I32.vec(lanes), 0))))
+    if users > 1: value = build.add(value.alu(Ops.ADD, build.add(UOp(Ops.BROADCAST, I32.vec(lanes), (
+      build.add(word.alu(Ops.ADD, word)),)))))
+    build.store(out, g * lanes, value)
+  program = build.program()
+  x86_kernels.run(program, arch, [bytes(4 * WORDS), byte_words(1), byte_words(2)])
+  names = [inst.row.isa.key for block in target(arch).select(program, target(arch)).blocks for inst in block.insts]
+  assert ("mov_r32_m32" in names) == (users == 2), names
+
 @pytest.mark.parametrize("arch, lanes", LANES)
 @pytest.mark.parametrize("a, b", SIGNS, ids=str)
 def test_all_bytes(a: DType, b: DType, arch: str, lanes: int) -> None:

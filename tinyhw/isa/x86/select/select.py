@@ -112,7 +112,9 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
       if u.op in _FENCES: fence = n
       elif u.op in _SWALLOWERS:
         for s in u.src:
-          if s.op is Ops.LOAD and self.position[s] > fence and self._may_be_operand(s): self.swallowed.add(s)
+          load = s.src[0] if u.op is Ops.BROADCAST and s.op is Ops.BITCAST and len(self.users[s]) == 1 else s
+          if load.op is Ops.LOAD and self.position[load] > fence and self._may_be_operand(load):
+            self.swallowed |= {s, load}     # with a BITCAST between
           elif s.op is Ops.BROADCAST and self.position[s] > fence and self._may_be_spread(s, u): self.spread.add(s)
       elif u.op is Ops.VECTORIZE and self.is_shuffle(u):
         for s in u.src: self.users[s].remove(u)
@@ -137,8 +139,8 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     if u.op is Ops.CONST: return self.constant(u.dtype, u.arg)
     if is_constant_vector(u): return self.lanes_constant(u)
     if u.op is Ops.LOAD: return self.load(u)
-    if u in self.spread:
-      self.values[u] = value = self.vector(u)
+    if u in self.spread or u in self.swallowed:
+      self.values[u] = value = self.compute(u)
       return value
     raise CompileError(f"{self.program.name}: no value for {u}; its definition does not come before its use")
 
@@ -201,7 +203,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
 
   def memory(self, u: UOp) -> Address | None:
     """The address of a load that may be an operand of its user, else None."""
-    return self.address(u.src[0]) if u in self.swallowed and u not in self.values else None
+    return self.address(place_of(u)) if u in self.swallowed and u not in self.values else None
 
   def in_memory(self, u: UOp) -> bool:
     """Whether u is in memory and can be the last operand of an instruction."""
@@ -212,7 +214,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     """u as the last operand: "m" and an address for memory, "b" and an address for one element of it, or "" and a
     register."""
     if not self.in_memory(u): return "", (self.value(u),)
-    return ("b", self.address(u.src[0].src[0])) if u in self.spread else ("m", self.address(u.src[0]))
+    return ("b", self.address(place_of(u.src[0]))) if u in self.spread else ("m", self.address(place_of(u)))
 
   def load(self, u: UOp) -> Reg:
     index, dtype = u.src[0], u.dtype
@@ -368,8 +370,8 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
         self.values[u.src[0]] = self.assigned_mask(*u.src) if is_mask(u.src[0]) else self.value(u.src[1])
       elif op is Ops.LOAD:
         if u not in self.swallowed and u in self.users: self.load(u)
-      elif op in _LAZY or u not in self.users or u in self.spread or is_constant_vector(u): continue
-      elif self._only_addresses(u): continue
+      elif op in _LAZY or u not in self.users or u in self.spread or u in self.swallowed: continue
+      elif is_constant_vector(u) or self._only_addresses(u): continue
       else: self.values[u] = self.compute(u)
     self.origin = None
     self.emit("vzeroupper")
@@ -426,6 +428,10 @@ def selector_of(arch: str, program: Program) -> type[Selector]:
   if arch != "x86_64:amx" or all(u.op is not Ops.MMA for u in program.uops): return LEVELS[arch]
   from tinyhw.isa.x86.select.tile import TileSelector  # 0.3 ms to load, for products in tiles only
   return TileSelector
+
+def place_of(u: UOp) -> UOp:
+  """The INDEX of a load, or of a load whose bits are taken."""
+  return u.src[0] if u.op is Ops.LOAD else u.src[0].src[0]
 
 def is_mask(u: UOp) -> bool: return u.dtype.count > 1 and u.dtype.scalar() is dtypes.bool
 
