@@ -26,6 +26,7 @@ WORDS = {   # box -> its modules, and one line about it
   "function": ("function", "functions as graphs"),
   "compat": ("compat", "PyTorch's names and meaning"),
   "linalg": ("linalg", "factorizations, systems, norms"),
+  "distributions": ("distributions", "densities, samples, divergences"),
   "fft": ("fft", "Fourier transforms"),
   "complex": ("complex", "numbers of two planes"),
   "special": ("special", "gamma, Bessel, polynomials"),
