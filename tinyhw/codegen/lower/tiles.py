@@ -93,7 +93,7 @@ def _prefetching(tile: UOp, loops: list[UOp]) -> UOp:
   array, index = tile.src[0].src
   own = [r for r in loops if r in index.ranges]
   again = loops[loops.index(own[-1]) + 1:] if own else []
-  if array.op is not Ops.PARAM or not again: return tile
+  if array.op is not Ops.PARAM or not again or not all(map(size_of, (own[-1], *again))): return tile
   rows = -(-tile.arg.rows // math.prod(map(size_of, again)))
   following = at_most(make(Ops.ADD, weakint, (own[-1], number(1))), size_of(own[-1]) - 1)
   part = at_most(make(Ops.MUL, weakint, (position_of(again), number(rows))), tile.arg.rows - rows)
