@@ -27,7 +27,7 @@ def test_one_element_more_is_little_more_work(arch: str, family: str) -> None:
 def test_explained_steps_are_of_families_that_there_are_and_small() -> None:
   for step in (*EXPLAINED, *STEEP): assert set(step.families.split("; ")) <= set(FAMILIES), step
   for step in EXPLAINED: assert STEP <= step.most <= 1.5, step
-  for step in STEEP: assert step.sizes and step.most <= 1.64, step
+  for step in STEEP: assert step.sizes and step.most <= 1.71, step
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("width", (7, 9, 14, 32, 56, 64, 128, 256))
