@@ -133,9 +133,15 @@ class NegativeBinomial(_Odds):
   def _mode(self) -> Tensor: return ((self.p.total_count - 1) * self.p.logits.exp()).floor().maximum(0)
   def _variance(self) -> Tensor: return self._mean() / (-self.p.logits).sigmoid()
 
+LARGE_RATE = 512.0     # above, a corrected normal number is within 1e-3 of the probabilities
+
 def poisson(rate: Tensor, shape: Shape) -> Tensor:
-  """Draw counts: the least k with P(at most k) > u, by bisection over the incomplete gamma function in float64."""
-  wide = rate.detach().double().expand(shape).contiguous().realize()
+  """Draw counts: the least k with P(at most k) > u, by bisection over the incomplete gamma function in float64.
+
+  That function loses digits at large rates. There a normal number is corrected for the skewness (Cornish and Fisher).
+  """
+  every = rate.detach().double().expand(shape).contiguous().realize()
+  z, wide = Tensor.randn(*shape, dtype=dtypes.float64).realize(), every.minimum(LARGE_RATE).realize()
   u = Tensor.rand(*shape, dtype=dtypes.float64).realize()
   low, high = wide.full_like(-1.0), (wide + wide.sqrt() * 12 + 40).ceil()
   most = float(high.max().item()) if wide.numel() else 1.0
@@ -143,7 +149,8 @@ def poisson(rate: Tensor, shape: Shape) -> Tensor:
     middle = ((low + high) / 2).floor().maximum(0)
     above = igammac(middle + 1, wide) > u
     low, high = above.where(low, middle).realize(), above.where(middle, high).realize()
-  return wide.eq(0).where(0, high).cast(rate.dtype)
+  large = (every + every.sqrt() * z + (z * z - 1) / 6 + 0.5).floor().maximum(0)
+  return (every > LARGE_RATE).where(large, wide.eq(0).where(0, high)).cast(rate.dtype)
 
 class Poisson(Distribution):
   """rate**k exp(-rate) / k!"""
