@@ -93,7 +93,7 @@ class Processor:
     """Return the bytes from the second-level cache that cost a cycle, beside arithmetic; 0 if it hides all.
 
     Measured on a Granite Rapids, with products of float32 whose tiles read 2 to 8 vectors of 64 bytes in a step: a step
-    takes 0.8 cycles more for each vector (test/bench/peers.py sgemm2048). Zen 3 to 5 show no such cost.
+    takes 0.8 cycles more for each vector (test/bench/peers.py sgemm2048). Other processors have not been measured.
     """
     return 80.0 if self.vendor == "GenuineIntel" and ("avx512" in arch or "amx" in arch) else 0.0
 

@@ -93,7 +93,8 @@ class TransformedDistribution(_Around):
       dims += t.domain_dims - t.codomain_dims
       total = total - summed(t._log_slope(x, y), dims - t.domain_dims)
       y = x
-    return summed(self.base_dist._log_prob(y), dims - len(self.base_dist.event_shape)) + total  # type: ignore[no-any-return]
+    inner = summed(self.base_dist._log_prob(y), dims - len(self.base_dist.event_shape))
+    return inner + total  # type: ignore[no-any-return]
 
   def _through(self, y: Tensor) -> tuple[Tensor, float]:
     sign = 1.0

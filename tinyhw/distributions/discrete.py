@@ -133,7 +133,8 @@ class NegativeBinomial(_Odds):
   def _mode(self) -> Tensor: return ((self.p.total_count - 1) * self.p.logits.exp()).floor().maximum(0)
   def _variance(self) -> Tensor: return self._mean() / (-self.p.logits).sigmoid()
 
-LARGE_RATE = 512.0     # above, a corrected normal number is within 1e-3 of the probabilities
+# above, a corrected normal number is within 2.4e-5 of the distribution function
+LARGE_RATE = 512.0
 
 def poisson(rate: Tensor, shape: Shape) -> Tensor:
   """Draw counts: the least k with P(at most k) > u, by bisection over the incomplete gamma function in float64.

@@ -81,7 +81,8 @@ class PowerTransform(Transform):
   def __init__(self, exponent: Any, cache_size: int = 0):
     super().__init__(cache_size)
     self.exponent = exponent
-    self.sign = math.copysign(1.0, exponent.max().item() if isinstance(exponent, Handle) else exponent)  # type: ignore[attr-defined]
+    largest = exponent.max().item() if isinstance(exponent, Handle) else exponent  # type: ignore[attr-defined]
+    self.sign = math.copysign(1.0, largest)
 
   def _call(self, x: Tensor) -> Tensor: return x.pow(self._take(self.exponent))
   def _inverse(self, y: Tensor) -> Tensor: return y.pow(1 / self._take(self.exponent))
@@ -126,7 +127,8 @@ class AffineTransform(Transform):
   def _inverse(self, y: Tensor) -> Tensor: return y.sub(self._take(self.loc)).div(self._take(self.scale))
   def _log_slope(self, x: Tensor, y: Tensor) -> Tensor:
     scale = self._take(self.scale)
-    each = scale.abs().log() if isinstance(scale, Handle) else x.full_like(math.log(abs(scale)))  # type: ignore[attr-defined]
+    if isinstance(scale, Handle): each = scale.abs().log()  # type: ignore[attr-defined]
+    else: each = x.full_like(math.log(abs(scale)))
     return summed(each.expand(x.shape), self.domain_dims)
 
 class SoftmaxTransform(Transform):

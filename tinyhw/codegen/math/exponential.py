@@ -38,8 +38,8 @@ LOG_OF_2: dict[DType, tuple[float, float]] = {
 }
 LOG2_OF_E = 1.4426950408889634
 # At the first number a factor is 0, above the second one an exponential is infinite. An exponential rounds to 0 from
-# -104 on (-151 for powers of two). But a product that rounds to 0 takes x86 a hundred cycles, and a product with 0
-# takes four. So the masked elements of a softmax, which are about -1e30, get a factor of 0.
+# -104 on (-151 for powers of two). But a product that rounds to 0 is done in microcode by an Intel core, and a product
+# with 0 is not. So the masked elements of a softmax, which are about -1e30, get a factor of 0.
 LIMITS: dict[DType, tuple[float, float]] = {dtypes.float32: (-176.0, 89.0), dtypes.float64: (-1418.0, 710.0)}
 LIMITS_OF_2: dict[DType, tuple[float, float]] = {dtypes.float32: (-191.0, 129.0), dtypes.float64: (-1535.0, 1025.0)}
 

@@ -36,7 +36,8 @@ _PLACES = {name: module for module, names in MODULES.items() for name in names.s
 def twin(kind: type) -> type:
   """Return the class that takes and gives PyTorch's tensors in the place of a class."""
   if kind in (Distribution, Transform): return type(kind.__name__, (Dressing, kind), {"__doc__": kind.__doc__})
-  bases: list[Any] = [twin(base) for base in kind.__bases__ if issubclass(base, (Distribution, Transform))]  # type: ignore[arg-type]
+  bases: list[Any] = [twin(base)  # type: ignore[arg-type]
+                      for base in kind.__bases__ if issubclass(base, (Distribution, Transform))]
   return type(kind.__name__, (*bases, kind), {"__doc__": kind.__doc__})
 
 def __getattr__(name: str) -> Any:

@@ -91,7 +91,8 @@ def _work(job: Job, number: int, pipe: Any, parent: int, inherited: list[Any]) -
     except Exception as error: answer = _Failure(type(error), _told(number))  # noqa: BLE001 # raised in the parent
     try: pipe.send((place, answer))
     except (BrokenPipeError, ConnectionError): return
-    except Exception: pipe.send((place, _Failure(DatasetError, _told(number))))  # noqa: BLE001 # a batch without a pickle
+    except Exception:  # noqa: BLE001 # a batch without a pickle
+      pipe.send((place, _Failure(DatasetError, _told(number))))
 
 def _told(number: int) -> str:
   return f"a worker of a DataLoader, number {number}, raised this:\n{traceback.format_exc()}"

@@ -39,7 +39,8 @@ class AveragedModel(Module):
       if self.use_buffers: mine, theirs = [*mine, *self.module.buffers()], [*theirs, *model.buffers()]
       self._average(mine, [x.detach().to(a.device) for a, x in zip(mine, theirs)])
       if not self.use_buffers:
-        for old, new in zip(self.module.buffers(), model.buffers()): old.copy_(new.detach())  # type: ignore[attr-defined]
+        for old, new in zip(self.module.buffers(), model.buffers()):
+          old.copy_(new.detach())  # type: ignore[attr-defined]
       self.n_averaged.add_(1)
       Tensor.realize(self.n_averaged, *self.module.parameters(), *self.module.buffers())
 
