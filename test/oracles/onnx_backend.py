@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import collections
 import importlib
-import importlib.util
 import json
 import math
 import sys
@@ -30,6 +29,10 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from packages import are_missing   # the path must be set before
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_suffix(".json")
@@ -56,12 +59,6 @@ class Case(NamedTuple):
   relative: float
   absolute: float
 
-def is_missing() -> bool:
-  """Say which of the packages is not installed that the tests need."""
-  missing = [name for name in ("onnx", "ml_dtypes", "numpy") if importlib.util.find_spec(name) is None]
-  if missing: print(f"nothing is judged: {', '.join(missing)} is not installed; pip install .[oracles]")
-  return bool(missing)
-
 def main() -> int:
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("names", nargs="*", help="beginnings of names; all if there are none")
@@ -69,7 +66,7 @@ def main() -> int:
   parser.add_argument("--record", action="store_true", help=f"write the counts to {RECORD.name}")
   parser.add_argument("--share", default="0/1", help="i/n: every n-th test, from the i-th on")
   options = parser.parse_args()
-  if is_missing(): return 0
+  if are_missing("onnx", "ml_dtypes", "numpy"): return 0
   first, step = map(int, options.share.split("/"))
   outcomes = judge(options.names, first, step, options.v)
   found = counts(outcomes)

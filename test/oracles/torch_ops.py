@@ -19,13 +19,16 @@ from __future__ import annotations
 import argparse
 import collections
 import importlib
-import importlib.util
 import json
 import sys
 import time
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from packages import are_missing   # the path must be set before
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_suffix(".json")
@@ -79,9 +82,7 @@ class Verdict(NamedTuple):
 
 def is_missing() -> bool:
   """Say which of the packages is not installed that PyTorch's databases need."""
-  missing = [name for name in ("torch", "scipy", "expecttest") if importlib.util.find_spec(name) is None]
-  if missing: print(f"nothing is judged: {', '.join(missing)} is not installed; pip install .[oracles]")
-  return bool(missing)
+  return are_missing("torch", "scipy", "expecttest")
 
 def main() -> int:
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
