@@ -209,8 +209,8 @@ _PARAMETRIZATIONS = {f"{_MODULES}.parametrize": "weight_norm spectral_norm ortho
 _AVERAGES = {f"{_OPTIM}.averages": """AveragedModel SWALR update_bn get_ema_avg_fn get_ema_multi_avg_fn get_swa_avg_fn
   get_swa_multi_avg_fn"""}
 _AMP = {f"{_OPTIM}.scaling": "GradScaler", f"{_COMPAT}.narrowing": "autocast"}
-_AUTOGRAD = {f"{_COMPAT}.gradients": "grad backward"}
-_CHECKPOINT = {f"{_COMPAT}.gradients": "checkpoint"}
+_AUTOGRAD = {f"{_COMPAT}.differentiation.gradients": "grad backward"}
+_CHECKPOINT = {f"{_COMPAT}.differentiation.gradients": "checkpoint"}
 _CUDA = {f"{_COMPAT}.no_gpu": """is_available device_count current_device manual_seed manual_seed_all empty_cache
   synchronize reset_peak_memory_stats set_device init memory_allocated max_memory_allocated=memory_allocated
   memory_reserved=memory_allocated max_memory_reserved=memory_allocated is_bf16_supported"""}
@@ -249,7 +249,7 @@ _AS_THEY_ARE = {
     get_num_threads set_num_threads compile set_float32_matmul_precision get_float32_matmul_precision
     use_deterministic_algorithms are_deterministic_algorithms_enabled set_printoptions set_num_interop_threads""",
   f"{_COMPAT}.generators": "manual_seed seed initial_seed get_rng_state set_rng_state Generator=TorchGenerator",
-  f"{_COMPAT}.modes": """no_grad enable_grad set_grad_enabled inference_mode is_grad_enabled
+  f"{_COMPAT}.differentiation.modes": """no_grad enable_grad set_grad_enabled inference_mode is_grad_enabled
     is_inference_mode_enabled""",
 }
 _MASKED = {f"{_F}.masked": """sum prod cumsum cumprod amax amin argmax argmin mean median norm var std softmax

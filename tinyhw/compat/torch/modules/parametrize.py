@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tinyhw.compat.torch.dress import dress, plain
-from tinyhw.compat.torch.modes import no_grad
+from tinyhw.compat.torch.differentiation.modes import no_grad
 from tinyhw.compat.torch.modules.containers import ModuleDict, ModuleList
 from tinyhw.compat.torch.modules.module import Module, Parameter
 from tinyhw.compat.torch.table import find

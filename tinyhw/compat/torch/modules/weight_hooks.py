@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from tinyhw.compat.torch.dress import dress, plain
-from tinyhw.compat.torch.modes import no_grad
+from tinyhw.compat.torch.differentiation.modes import no_grad
 from tinyhw.compat.torch.modules.module import Module, Parameter
 from tinyhw.compat.torch.modules.parametrize import SpectralNorm, WeightNorm, axis_of_rows
 from tinyhw.errors import ArgumentError

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tinyhw.compat.torch.dress import dress
-from tinyhw.compat.torch.modes import no_grad
+from tinyhw.compat.torch.differentiation.modes import no_grad
 from tinyhw.compat.torch.modules.module import Module
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError

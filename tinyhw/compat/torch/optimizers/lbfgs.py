@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.compat.torch.dress import dress, plain
-from tinyhw.compat.torch.modes import enable_grad
+from tinyhw.compat.torch.differentiation.modes import enable_grad
 from tinyhw.compat.torch.optimizers.optimizer import TorchOptimizer
 from tinyhw.errors import ArgumentError
 from tinyhw.nn.optim.lbfgs import LinePoint, StepHistory, strong_wolfe

@@ -1,4 +1,4 @@
-"""compat/torch/modes.py: modes of gradients as contexts, decorators and functions."""
+"""compat/torch/differentiation/modes.py: modes of gradients as contexts, decorators and functions."""
 from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any

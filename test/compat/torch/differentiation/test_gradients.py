@@ -1,4 +1,4 @@
-"""compat/torch/gradients.py: gradients of functions, of gradients, and checkpoints, against PyTorch's."""
+"""differentiation/gradients.py: gradients of functions, of gradients, and checkpoints, against PyTorch's."""
 from __future__ import annotations
 from typing import Any
 
