@@ -11,6 +11,7 @@ from test.codegen.kernels import ALL_TARGETS, AVX2, EVERYTHING, POOR, axis, chec
 from tinyhw.codegen.math import decompose, transcendental
 from tinyhw.codegen.math.decompose import Decomposer
 from tinyhw.codegen.passes import lower
+from tinyhw.codegen.render.targets import capabilities
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.ir.target import Capabilities
@@ -152,3 +153,8 @@ def test_pairs_of_bfloat16_are_added_one_by_one() -> None:
   data = {0: [0.0] * n, 1: [word() for _ in range(n)], 2: [word() for _ in range(n)],
           3: [rng.choice((0.0, 1.0, 2.0 ** -127, -3.5, 2.0 ** 24)) for _ in range(n)]}
   check(UOp.sink(out.index(r).store(value, r)), AVX2, data=data)
+
+@pytest.mark.parametrize("op", (Ops.TRUNC, Ops.SQRT, Ops.RECIPROCAL, Ops.SIN))
+def test_a_type_that_a_target_does_not_have_is_refused_by_name(op: Ops) -> None:
+  with pytest.raises(CompileError, match="dtypes.float64"):
+    lower(apply(op, dtypes.float64, 1, 1), capabilities("metal"), "kernel")

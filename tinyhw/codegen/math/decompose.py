@@ -245,6 +245,7 @@ def _truncate(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
   if not dtypes.is_float(dtype): return src[0]
   single = dtype.scalar() is dtypes.float32
   integer, limit, sign = (dtypes.int32, 2.0 ** 23, 1 << 31) if single else (dtypes.int64, 2.0 ** 52, 1 << 63)
+  if not (single or d.has(Ops.CAST, dtype) and d.has(Ops.CAST, integer)): return None   # a conversion would truncate
   bits = d.bitcast(src[0], UNSIGNED[integer])
   magnitude = d.bitcast(d.alu(Ops.AND, bits, sign - 1), dtype.scalar())
   whole = d.bitcast(d.cast(d.cast(magnitude, integer), dtype.scalar()), UNSIGNED[integer])
