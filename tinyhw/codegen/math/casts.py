@@ -170,13 +170,19 @@ def _round(d: Decomposer, bits: UOp, shift: int) -> UOp:
 def _decode(d: Decomposer, x: UOp, dtype: DType) -> UOp:
   """Move exponent and mantissa to their positions in float32, and correct the bias by a multiplication.
 
-  Subnormals come out right by themselves.
+  Subnormals come out right by themselves. Where float32 has none, the bias is corrected by an addition. Subnormals then
+  become a number with one more bit, which is subtracted.
   """
   form = FLOAT_FORMATS[dtype]
   shift, sign = 23 - form.mantissa_bits, 1 << (form.bits - 1)
   word = _word(d, x)
   magnitude = d.alu(Ops.AND, word, sign - 1)
-  number = d.alu(Ops.MUL, d.bitcast(d.alu(Ops.SHL, magnitude, shift), dtypes.float32), 2.0 ** (127 - form.bias))
+  if d.capabilities.flushes:
+    moved, bias = d.alu(Ops.SHL, magnitude, shift), (127 - form.bias) << 23
+    longer, normal = (d.bitcast(d.alu(Ops.ADD, moved, add), dtypes.float32) for add in (bias + (1 << 23), bias))
+    number = d.alu(Ops.WHERE, d.alu(Ops.CMPLT, magnitude, 1 << form.mantissa_bits),
+                   d.alu(Ops.ADD, longer, -2.0 ** (1 - form.bias)), normal)
+  else: number = d.alu(Ops.MUL, d.bitcast(d.alu(Ops.SHL, magnitude, shift), dtypes.float32), 2.0 ** (127 - form.bias))
   if form.fnuz: special, value = d.alu(Ops.CMPEQ, word, sign), d.const(word.dtype, 0x7fc00000)
   else:
     special = d.alu(Ops.CMPLT, d.const(word.dtype, form.largest_code), magnitude)

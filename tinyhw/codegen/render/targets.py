@@ -42,12 +42,13 @@ def opencl(features: frozenset[str]) -> Capabilities:
   if bytes_each:
     return Capabilities(vector_bytes=bytes_each[0], vector_lanes=16, vector_registers=16, operations=operations,
                         vector_operations=operations, threads=2, local_bytes=32 * 1024, wide_casts=True,
-                        cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), shuffled_bytes=(4, 8))
+                        cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), shuffled_bytes=(4, 8), flushes=True)
   return Capabilities(vector_bytes=16, vector_registers=64, operations=operations, threads=64, lanes=LANES,
-                      local_bytes=32 * 1024, cache_bytes=(32 * 1024, 512 * 1024, 16 << 20))
+                      local_bytes=32 * 1024, cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), flushes=True)
 
 METAL = Capabilities(
-  vector_bytes=16, vector_lanes=4, vector_registers=64, aligned=True, threads=64, lanes=LANES, exchanges=True,
+  vector_bytes=16, vector_lanes=4, vector_registers=64, aligned=True, flushes=True, threads=64, lanes=LANES,
+  exchanges=True,
   operations=IN_OPENCL | pairs(frozenset({Ops.CAST}), (dtypes.float16,)), local_bytes=32 * 1024,
   cache_bytes=(8 * 1024, 768 * 1024, 8 << 20), matrix=MATRICES)
 

@@ -36,6 +36,7 @@ class Capabilities:
   - vector_rate: operations on full vectors of floats that a worker of a CPU starts in a cycle.
   - second_level_rate: bytes from the second-level cache that cost such a worker a cycle, which arithmetic does not
     hide. 0: it hides all.
+  - flushes: arithmetic may take subnormal numbers of float32 for zeros. Moves keep them.
   - maxima: types of floats with a maximum instruction. It returns NaN if one operand is NaN, but any one of two zeros.
     It is for reductions of many values.
 
@@ -102,6 +103,7 @@ class Capabilities:
   bulk_copies: bool = False
   exchanges: bool = False
   vector_lanes: int = 0
+  flushes: bool = False
 
   def allowing(self, names: Collection[str]) -> Capabilities:
     """Return the capabilities with the shapes that these variables allow.
