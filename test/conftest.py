@@ -110,9 +110,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 or suite.drawn(item.nodeid, commit, slow)]
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-  mark = item.get_closest_marker("host")
-  if mark is not None and DEV.value and not keeps_host_memory(DEV.value):
-    pytest.skip(f"of the host alone: {mark.args[0]}")
+  for name in ("host", "host_memory"):
+    mark = item.get_closest_marker(name)
+    if mark is None or not DEV.value: continue
+    if not keeps_host_memory(DEV.value) or name == "host" and suite.is_gpu(DEV.value):
+      pytest.skip(f"of the host alone: {mark.args[0]}")
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
   """Of this process's tests, or, where it shares them among others, of all of them."""

@@ -8,10 +8,10 @@ Where PoCL or QEMU is not installed it is left out, with the reason.
     EMULATE=gfx1100x6 DEV=AMD python3 -m pytest --suite tensor -k softmax    # one test; arguments are pytest's
 
 The suite is every test file in AREA that OUT does not name, with a reason; so new ones belong to it. Nothing is made
-smaller for GPUs. What speaks of the host's own memory or processor has the marker `host`, with a reason, and is skipped
-where DEV names a device that has neither. A run in which no workgroup was executed has failed. README.md and
-docs/hardware/emulator.md say what the recorded runs counted. Some 320 tests compare with PyTorch, and are skipped where
-the Python that runs this has none (extra `bench`).
+smaller for GPUs. What speaks of the host's own processor has the marker `host`, with a reason, and is skipped on GPUs.
+`host_memory` is skipped where the program does not see the device's memory. A run in which no workgroup was executed
+has failed. README.md and docs/hardware/emulator.md say what the recorded runs counted. Some 320 tests compare with
+PyTorch, and are skipped where the Python that runs this has none (extra `bench`).
 """
 from __future__ import annotations
 import argparse
@@ -91,6 +91,10 @@ def chip_here(emulated: str, device: str) -> str:
   if kind == "CPU" and platform.machine() not in ("aarch64", "arm64"): kind = ""
   named = [chip for chip, kinds in CHIPS.items() if kinds == kind and kind in ("OPENCL", "CPU")]
   return chip_of(emulated) or (named[0] if named else "")
+
+def is_gpu(device: str) -> bool:
+  """Is a device, as DEV names it, another one than the host's processor?"""
+  return device.partition(":")[0] in set(CHIPS.values()) - {"CPU"}
 
 def drawn(test: str, by: str, share: int) -> bool:
   """Whether a test is among one of `share`: other ones on other chips or commits (`by`), the same ones in each run."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tinyhw.device_interface import Allocator, LRUAllocator, show_bytes
+from tinyhw.device_interface import VECTOR_BYTES, Allocator, LRUAllocator, show_bytes
 from tinyhw.errors import DeviceError, OutOfMemory
 
 class FakeAllocator(LRUAllocator):
@@ -28,6 +28,14 @@ def test_rounding() -> None:
     rounded = LRUAllocator.rounded(size)
     assert (size <= rounded <= max(64, size * 1.25 + 64) and rounded % 64 == 0 and LRUAllocator.rounded(rounded)
             == rounded)
+
+def test_foreign_memory_is_aligned_as_far_as_accesses_reach() -> None:
+  allocator = FakeAllocator("FAKE")
+  assert allocator.is_aligned(3, 100)
+  allocator.alignment = VECTOR_BYTES
+  assert allocator.is_aligned(32, 100) and not allocator.is_aligned(24, 100) and not allocator.is_aligned(24, 16)
+  assert allocator.is_aligned(24, 8) and allocator.is_aligned(20, 7) and allocator.is_aligned(5, 1)
+  assert allocator.is_aligned(5, 0) and not allocator.is_aligned(20, 8)
 
 def test_show_bytes() -> None:
   assert [show_bytes(n) for n in (5, 1536, 3 << 30)] == ["5 bytes", "1.50 KB (1536 bytes)",

@@ -18,7 +18,8 @@ from tinyhw import threads, trace
 from tinyhw.config import DEBUG, DEV, EMULATE, PLUGINS
 from tinyhw.device_interface import (
   Allocator as Allocator, Compiled as Compiled, Compiler as Compiler, Kept as Kept, LRUAllocator as LRUAllocator,
-  Launch as Launch, Recording as Recording, Returned as Returned, show_bytes as show_bytes)
+  Launch as Launch, Recording as Recording, Returned as Returned, VECTOR_BYTES as VECTOR_BYTES,
+  show_bytes as show_bytes)
 from tinyhw.dtype import DType
 from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError, OutOfMemory
 from tinyhw.helpers import GlobalCounters
@@ -149,6 +150,9 @@ class Buffer:
       self._base._views.append(weakref.ref(self))
     elif external_ptr is not None:
       if self.options is None or self.options.external_ptr != external_ptr: self.options = BufferOptions(external_ptr)
+      if not allocator.is_aligned(external_ptr, self.nbytes):
+        raise DeviceError(f"{self.device} cannot use memory at {external_ptr:#x}: kernels want a multiple of "
+                          f"{allocator.alignment} bytes; copy the data with Tensor(...) instead")
       self._buf = allocator.external(external_ptr, self.nbytes)
     else:
       self._buf = allocator.alloc(self.nbytes, self.options) if opaque is None else opaque

@@ -236,14 +236,17 @@ class Returned:
     """Give back everything that waits. The lock must be held."""
     while self.waiting: self.give(*self.waiting.popleft())
 
+VECTOR_BYTES = 16    # the largest access of a GPU's kernel
+
 class Allocator:
   """Memory of one device. Subclasses provide _alloc, _free, _copyin, _copyout, address, offset, and as_memoryview if
   the host can see it.
 
   limit: bytes that live buffers may take together (None: no limit but that of _alloc). lasting: the memory has contents
-  before it is written, as a file has, and is not host memory.
+  before it is written, as a file has, and is not host memory. alignment: kernels access up to so many bytes at once, at
+  multiples of the access.
   """
-  lasting = False
+  lasting, alignment = False, 1
 
   def __init__(self, dev: str, supports_copy_from_disk: bool = False, supports_transfer: bool = False,
                limit: int | None = None):
@@ -318,6 +321,9 @@ class Allocator:
   def offset(self, opaque: Any, size: int, offset: int) -> Any:
     """Return an opaque buffer for a part of another one, valid as long as that one is. It is not freed."""
     raise NotImplementedError
+  def is_aligned(self, address: int, size: int) -> bool:
+    """Can kernels use foreign memory at an address? An access is no longer than the memory."""
+    return address % min(self.alignment, 1 << max(size, 1).bit_length() - 1) == 0
   def external(self, address: int, size: int) -> Any:
     """Return an opaque buffer for foreign memory. It is not freed."""
     raise DeviceError(f"{self.dev} cannot use memory at a given address; copy the data with Tensor(...) instead")

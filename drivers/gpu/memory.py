@@ -77,13 +77,13 @@ class Pinned(GpuBuffer):
     if hasattr(self, "device"): self.device.release(self.memory, self.device.mark())
 
 class GpuAllocator(LRUAllocator):
-  """The memory of one GPU, of one kind.
+  """The memory of one GPU, of one kind. alignment: see Allocator.
 
   Freed buffers are reused. Work that still uses them runs before work that uses them anew.
   """
-  def __init__(self, device: GpuDevice, kind: Any, limit: int | None):
+  def __init__(self, device: GpuDevice, kind: Any, limit: int | None, alignment: int = 1):
     super().__init__(device.name, limit=limit, supports_transfer=True)
-    self.device, self.kind = device, kind
+    self.device, self.kind, self.alignment = device, kind, alignment
     self.slab: Any = None
     self.slab_used = 0
     self.small: dict[int, list[GpuBuffer]] = {}  # small buffers that the pool returned, by size

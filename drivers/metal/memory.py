@@ -1,17 +1,20 @@
 """Buffers of a Metal device: an MTLBuffer that processor and GPU share, and the offset of the first byte in it.
 
 Metal does not track hazards of these buffers; device.py orders all work. The processor touches the contents only when
-no work is under way.
+no work is under way. Memory of the program becomes a buffer by its whole pages, without a copy.
 """
 from __future__ import annotations
 import ctypes
+import mmap
 from typing import TYPE_CHECKING
 
-from tinyhw.device import LRUAllocator
+from tinyhw.device import VECTOR_BYTES, LRUAllocator
 from tinyhw.drivers.metal.facts import MetalFacts
+from tinyhw.errors import DeviceError
 if TYPE_CHECKING: from tinyhw.drivers.metal.device import MetalDevice
 
 SHARED_UNTRACKED = 0x100    # MTLResourceStorageModeShared, MTLResourceHazardTrackingModeUntracked
+PAGE = mmap.PAGESIZE        # 16384 on Apple's processors
 
 class MetalMemory:
   """A buffer, or a part of one. handle: of the MTLBuffer; address: of the first byte, as the processor sees it; offset,
@@ -22,8 +25,15 @@ class MetalMemory:
 
   def __repr__(self) -> str: return f"<MetalMemory {self.size} bytes of {self.device.name}, at {self.offset}>"
 
+class MetalHostMemory(MetalMemory):
+  """Memory of the program that the device uses in place, as long as this object lives."""
+  __slots__ = ()
+  def __del__(self) -> None: self.device.returned.put(self.device.lock, self.handle)
+
 class MetalAllocator(LRUAllocator):
-  """The memory of one device."""
+  """The memory of one device. The program sees all of it."""
+  alignment = VECTOR_BYTES
+
   def __init__(self, device: MetalDevice, about: MetalFacts):
     super().__init__(device.name, limit=about.memory_bytes)
     self.device, self.most_bytes = device, about.most_bytes
@@ -56,6 +66,24 @@ class MetalAllocator(LRUAllocator):
       ctypes.memmove(memory, src.address, dest.nbytes)
 
   def address(self, opaque: MetalMemory) -> int: return opaque.address
+  def as_memoryview(self, opaque: MetalMemory) -> memoryview:
+    return memoryview((ctypes.c_char * opaque.size).from_address(opaque.address)).cast("B")
+
+  def external(self, address: int, size: int) -> MetalMemory:
+    """Return memory of the program as a buffer: a part of a buffer of this device, else the pages that it is in."""
+    device = self.device
+    with device.lock:
+      device.check()
+      for whole, _ in self.live.values():
+        if whole.address <= address and address + size <= whole.address + whole.size:
+          return self.offset(whole, size, address - whole.address)
+      first, end = address & -PAGE, -(-(address + max(size, 1)) // PAGE) * PAGE
+      handle = device.objc.send(device.about.handle, "newBufferWithBytesNoCopy:length:options:deallocator:", first,
+                                end - first, SHARED_UNTRACKED, None)
+      if not handle:
+        raise DeviceError(f"{self.dev} cannot use {size} bytes at {address:#x} in place: Metal refuses the pages; "
+                          f"copy the data with Tensor(...) instead")
+      return MetalHostMemory(device, handle, address, size, address - first)
 
   def offset(self, opaque: MetalMemory, size: int, offset: int) -> MetalMemory:
     return MetalMemory(self.device, opaque.handle, opaque.address + offset, size, opaque.offset + offset)

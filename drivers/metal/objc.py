@@ -24,16 +24,17 @@ class MetalSize(ctypes.Structure):
 _pointer = ctypes.c_void_p
 TYPES: dict[str, Any] = {
   "v": None, "@": _pointer, ":": _pointer, "*": ctypes.c_char_p, "Q": ctypes.c_uint64, "q": ctypes.c_int64,
-  "B": ctypes.c_bool, "d": ctypes.c_double, "^v": _pointer, "^@": _pointer, "{MTLSize=QQQ}": MetalSize}
+  "B": ctypes.c_bool, "d": ctypes.c_double, "^v": _pointer, "^@": _pointer, "@?": _pointer, "{MTLSize=QQQ}": MetalSize}
 # Result and arguments of each message, in Objective-C's own letters: @ object, : selector, * text, Q and q 64-bit
-# integers, B BOOL, d double, ^v memory, ^@ where an error goes.
+# integers, B BOOL, d double, ^v memory, ^@ where an error goes, @? a block of code.
 SELECTORS = {selector: types.split() for selector, types in {
   "alloc": "@", "init": "@", "retain": "@", "release": "v", "respondsToSelector:": "B :",
   "stringWithUTF8String:": "@ *", "UTF8String": "*", "localizedDescription": "@", "code": "q",
   "count": "Q", "objectAtIndex:": "@ Q",
   "name": "@", "supportsFamily:": "B q", "hasUnifiedMemory": "B", "maxBufferLength": "Q",
   "maxThreadgroupMemoryLength": "Q", "recommendedMaxWorkingSetSize": "Q", "currentAllocatedSize": "Q",
-  "newCommandQueue": "@", "newFence": "@", "newBufferWithLength:options:": "@ Q Q", "contents": "^v",
+  "newCommandQueue": "@", "newFence": "@", "newBufferWithLength:options:": "@ Q Q",
+  "newBufferWithBytesNoCopy:length:options:deallocator:": "@ ^v Q Q @?", "contents": "^v",
   "setFastMathEnabled:": "v B", "setMathMode:": "v q", "setMathFloatingPointFunctions:": "v q",
   "setLanguageVersion:": "v Q",
   "newLibraryWithSource:options:error:": "@ @ @ ^@", "newFunctionWithName:": "@ @",

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
-from tinyhw.device import Compiled, Launch, LRUAllocator, Returned
+from tinyhw.device import VECTOR_BYTES, Compiled, Launch, LRUAllocator, Returned
 from tinyhw.drivers.gpu import reports
 from tinyhw.drivers.gpu.device import BATCH
 from tinyhw.drivers.gpu.launch import Work, work_of
@@ -51,6 +51,8 @@ class Registered(CudaMemory):
 
 class CudaAllocator(LRUAllocator):
   """The memory of one GPU."""
+  alignment = VECTOR_BYTES
+
   def __init__(self, device: CudaDevice, limit: int | None):
     super().__init__(device.name, limit=limit, supports_transfer=True)
     self.device = device

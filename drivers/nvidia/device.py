@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyhw.autogen.nvidia import methods
+from tinyhw.device import VECTOR_BYTES
 from tinyhw.drivers.gpu.device import Faulted, GpuDevice, RetainedMemory, Mark
 from tinyhw.drivers.gpu.launch import Indirect, Work, work_of_copy
 from tinyhw.drivers.gpu.memory import STAGE_BYTES, GpuAllocator, Memory, Stage
@@ -55,9 +56,9 @@ class NVDevice(GpuDevice):
                                  NVProgram.alignment)
       self.doorbell = card.usermode(undo)
       self.compute, self.copies = make_channels(self, undo)
-      self.begin(card.kept or RetainedMemory(GpuAllocator(self, VRAM, card.facts.get("memory_kib", 0) << 10 or None),
-                                             GpuAllocator(self, VRAM, None), set()),
-                 card.chip.arch)
+      limit = card.facts.get("memory_kib", 0) << 10 or None
+      self.begin(card.kept or RetainedMemory(GpuAllocator(self, VRAM, limit, VECTOR_BYTES),
+                                             GpuAllocator(self, VRAM, None), set()), card.chip.arch)
       card.kept = None
       self._introduce()
       self.undo = undo.pop_all()

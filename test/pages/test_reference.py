@@ -52,7 +52,7 @@ class Checker(doctest.OutputChecker):
     return super().check_output(re.sub(r"( on |^')CPU\b", rf"\g<1>{HOME}", want), got, optionflags)
 
 SHARED = pytest.param("tinyhw.methods.data.interchange",
-                      marks=pytest.mark.host("a GPU's own memory is none that NumPy or PyTorch could look at"))
+                      marks=pytest.mark.host_memory("a GPU's own memory is none that NumPy or PyTorch could look at"))
 
 @pytest.mark.parametrize("name", [SHARED if name in SHARED.values else name for name in MODULES])
 def test_examples_print_what_stands_there(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -195,7 +195,7 @@ def test_kernels_are_few(device):
 
 # ***** looking at values while TinyJit captures *****
 
-@pytest.mark.host("a GPU's own memory is none that NumPy or PyTorch could look at")
+@pytest.mark.host_memory("a GPU's own memory is none that NumPy or PyTorch could look at")
 def test_reading_memory_while_capturing_is_refused(device):
   @TinyJit
   def f(x: Tensor) -> Any:

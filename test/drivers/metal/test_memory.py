@@ -1,8 +1,12 @@
-"""Buffers: one memory of processor and GPU, limits, parts."""
+"""Buffers: one memory of processor and GPU, limits, parts, memory of the program."""
+import mmap
+
 import pytest
 
+from tinyhw.device import Launch
 from tinyhw.errors import DeviceError, OutOfMemory
-from test.drivers.metal.conftest import Opener
+from tinyhw.helpers import mv_address
+from test.drivers.metal.conftest import Opener, code
 
 def test_contents(mac: Opener) -> None:
   computer, device = mac()
@@ -23,4 +27,33 @@ def test_limits(mac: Opener) -> None:
   with pytest.raises(OutOfMemory, match="METAL: cannot allocate"): device.allocator.alloc(3 << 30)
   computer.gpus[0].refused = {"newBuffer"}
   with pytest.raises(OutOfMemory, match="other programs may hold the rest"): device.allocator.alloc(1000)
-  with pytest.raises(DeviceError, match="cannot use memory at a given address"): device.allocator.external(4096, 16)
+
+def test_memory_of_the_program_is_used_in_place(mac: Opener) -> None:
+  computer, device = mac()
+  pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+  mine = memoryview(pages)[mmap.PAGESIZE - 64:mmap.PAGESIZE + 64].cast("i")
+  mine[:] = memoryview(bytearray(128)).cast("i")
+  buffer = device.allocator.external(mv_address(mine), 128)
+  assert computer.census()["MTLBuffer"] == 1 and buffer.offset == mmap.PAGESIZE - 64 and buffer.size == 128
+  kernel = device.load(code())
+  for k in range(3):
+    mine[0] = 10 * k
+    device.submit([Launch(kernel, [buffer], [1], 8)])
+    device.synchronize()
+    assert mine[0] == 10 * k + 1 and mine[1] == k + 1
+  assert bytes(pages[:mmap.PAGESIZE - 64]) == bytes(mmap.PAGESIZE - 64)   # the GPU has only written what it computed
+  del buffer
+  device.synchronize()
+  assert "MTLBuffer" not in computer.census()
+  computer.gpus[0].refused = {"newBuffer"}
+  with pytest.raises(DeviceError, match="in place: Metal refuses the pages; copy the data with Tensor"):
+    device.allocator.external(mv_address(mine), 128)
+
+def test_memory_of_a_buffer_is_a_part_of_it(mac: Opener) -> None:
+  computer, device = mac()
+  a = device.allocator.alloc(100)
+  part = device.allocator.external(a.address + 16, 8)
+  assert (part.handle, part.offset, part.size) == (a.handle, 16, 8) and computer.census()["MTLBuffer"] == 1
+  seen = device.allocator.as_memoryview(a)
+  device.allocator.copyin(part, memoryview(b"abcdefgh"))
+  assert bytes(seen[16:24]) == b"abcdefgh"

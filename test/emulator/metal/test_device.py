@@ -1,4 +1,6 @@
 """Devices, buffers, the compiler and pipelines of a virtual Metal."""
+import mmap
+
 import pytest
 
 from tinyhw.emulator.errors import StrictError
@@ -37,3 +39,13 @@ def test_options_that_change_results_are_refused(mac: Opener, chip: str, message
     options, source = objc.make("MTLCompileOptions"), objc.string(code().text.decode())
     for selector, value in messages: objc.send(options, selector, value)
     objc.send(device.about.handle, "newLibraryWithSource:options:error:", source, options, error)
+
+@pytest.mark.parametrize(("address", "length", "block", "words"), [
+  (1 << 20 | 16, mmap.PAGESIZE, None, "whole pages"), (1 << 20, 100, None, "it is whole pages"),
+  (1 << 20, 0, None, "0 bytes"), (1 << 20, mmap.PAGESIZE, 16, "a deallocator is not part")])
+def test_memory_of_the_program_that_is_refused(mac: Opener, address: int, length: int, block: int | None,
+                                               words: str) -> None:
+  _, device = mac()
+  with pytest.raises(StrictError, match=words):
+    device.objc.send(device.about.handle, "newBufferWithBytesNoCopy:length:options:deallocator:", address, length,
+                     0x100, block)

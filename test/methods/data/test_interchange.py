@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tinyhw import Device, Tensor, TinyJit, dtypes, nn
-from tinyhw.errors import ArgumentError, InterchangeError
+from tinyhw.errors import ArgumentError, DeviceError, InterchangeError
 from tinyhw.methods.data import dlpack
 
-shares = pytest.mark.host("a GPU's own memory is none that NumPy or PyTorch could look at")
+shares = pytest.mark.host_memory("a GPU's own memory is none that NumPy or PyTorch could look at")
 
 NUMPY_TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
                "float64")
@@ -182,6 +182,21 @@ def test_permuted_arrays_are_shared():
     x = Tensor.from_dlpack(view)
     view[...] += 1
     assert x.tolist() == view.tolist() and x.shape == view.shape
+
+def test_memory_at_any_address_is_taken():
+  """Kernels of some devices read vectors at multiples of their size: they get a copy."""
+  a = np.arange(4097, dtype=np.float32)
+  for view in (a[1:], a[2:], a[:4096], a[4096:]):
+    x = Tensor.from_dlpack(view)
+    assert (x * 2).numpy().tolist() == (view * 2).tolist() and x.sum().item() == view.sum()
+  try: x = Tensor.from_dlpack(a[1:], copy=False)
+  except InterchangeError as error:
+    assert "where kernels of" in error.message
+    with pytest.raises(DeviceError, match="kernels want a multiple of 16 bytes; copy the data with Tensor"):
+      Tensor.from_blob(a[1:].ctypes.data, (4096,), "float32")
+  else:
+    a[1] = 7
+    assert x[0].item() == 7
 
 def test_other_strides_and_read_only_memory_are_copied():
   a = np.arange(24.0).reshape(2, 3, 4)

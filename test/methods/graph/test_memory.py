@@ -176,7 +176,7 @@ def test_replays_take_arguments_that_are_bitcasts() -> None:
     assert step(x.bitcast("uint8")).tolist() == [(b + 1) % 256
                                                  for b in np.array([k, k + 1], dtype=np.float32).tobytes()]
 
-@pytest.mark.host("a GPU's own memory is none that NumPy or PyTorch could look at")
+@pytest.mark.host_memory("a GPU's own memory is none that NumPy or PyTorch could look at")
 def test_a_bitcast_is_read_and_shared_as_it_lies() -> None:
   x = data(4)
   assert (np.from_dlpack(x.bitcast("uint8")[4:].bitcast("int16")).tolist()

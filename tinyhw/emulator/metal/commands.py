@@ -93,6 +93,7 @@ class MetalDispatch:
     if self.order: self.running.run(self.order.pop())
     if self.order: return True
     self.running = None
+    for buffer, touched in self.touched.items(): buffer.memory.has_run(touched.writers, touched.granule)
     return False
 
   def comes_after(self, other: MetalDispatch) -> bool:

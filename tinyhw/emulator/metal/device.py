@@ -1,10 +1,11 @@
 """Devices of a virtual Metal: buffers, the compiler, pipelines. `CHIPS` has the facts of each GPU."""
 from __future__ import annotations
+import mmap
 import time
 
 from tinyhw.autogen import metal
 from tinyhw.emulator.metal.commands import ApiMistake, FenceThing, QueueThing
-from tinyhw.emulator.metal.memory import SharedMemory
+from tinyhw.emulator.metal.memory import ProgramMemory, SharedMemory
 from tinyhw.emulator.metal.objects import ErrorThing, TextThing, Thing, ObjectWorld
 from tinyhw.emulator.metal.runtime import ErrorPlace
 from tinyhw.emulator.metal.translate import MslKernel, translate
@@ -52,6 +53,7 @@ class DeviceThing(Thing):
     super().__init__(world)
     self.gpu, self.allocated, self.made = gpu, 0, 0
     self.fences: list[FenceThing] = []
+    self.pages: list[ProgramMemory] = []
 
   def ended(self) -> None: self.gpu.device = None
 
@@ -75,11 +77,23 @@ class DeviceThing(Thing):
 
   def newBufferWithLength_options_(self, length: int, options: int) -> Thing | None:
     if not length: raise ApiMistake("a buffer of 0 bytes")
+    if not self.allows(length, options): return None
+    return BufferThing(self, SharedMemory(f"buffer {self.made}", length, self.world.seed))
+
+  def newBufferWithBytesNoCopy_length_options_deallocator_(self, address: int, length: int, options: int, block: int
+                                                           ) -> Thing | None:
+    if not address or not length or address % mmap.PAGESIZE or length % mmap.PAGESIZE:
+      raise ApiMistake(f"memory of the program at {address:#x}, {length} bytes; it is whole pages of {mmap.PAGESIZE}")
+    if block: raise ApiMistake("a deallocator is not part of the virtual Metal")
+    if not self.allows(length, options): return None
+    return BufferThing(self, ProgramMemory(f"buffer {self.made}", address, length, self.pages))
+
+  def allows(self, length: int, options: int) -> bool:
+    """Is there memory for one more buffer? Raises ApiMistake for options that kernels of programs cannot want."""
     if options not in SHARED_OPTIONS: raise ApiMistake(f"options {options:#x} of a buffer; programs read shared memory")
     if options != metal.HAZARDS_UNTRACKED: raise ApiMistake("tracked buffers are not part of the virtual Metal")
-    if length > self.gpu.chip.most_bytes or "newBuffer" in self.gpu.refused: return None
     self.made += 1
-    return BufferThing(self, SharedMemory(f"buffer {self.made}", length, self.world.seed))
+    return length <= self.gpu.chip.most_bytes and "newBuffer" not in self.gpu.refused
 
   # **** kernels ****
 

@@ -93,9 +93,10 @@ class Interchange(Loss):
     """Return a tensor over the memory of x: an array of another library with `__dlpack__`, or a DLPack capsule. Shares
     the memory if possible.
 
-    Memory is copied if it is read-only, or if its strides leave gaps or repeat elements. If copy is True, it is always
-    copied. If copy is False, a copy is refused. device: that of the result. On a device that does not use the host's
-    memory the result is a copy. Raises InterchangeError.
+    Memory is copied if it is read-only, if its strides leave gaps or repeat elements, or if the device's kernels want
+    its address to be a multiple of more bytes. If copy is True, it is always copied. If copy is False, a copy is
+    refused. device: that of the result. On a device that does not use the host's memory the result is a copy. Raises
+    InterchangeError.
 
     After a write to x, `invalidate()` lets values that were computed from the tensor be computed again.
 
@@ -111,15 +112,17 @@ class Interchange(Loss):
     place = Device.canonicalize(device)
     taken = dlpack.take(_capsule(x, dlpack.VERSION))
     order = dlpack.dense_order(taken)
-    if copy or order is None or taken.read_only or 0 in taken.shape:
+    size = int(graph.size(taken.shape))
+    if (copy or order is None or taken.read_only or 0 in taken.shape
+        or not Device[place].allocator.is_aligned(taken.address, size * taken.dtype.itemsize)):
       if copy is False and 0 not in taken.shape:
-        why = ("is read-only" if taken.read_only else f"has strides {taken.strides} for shape {taken.shape}, between "
-               f"which lie other elements")
+        why = f"has strides {taken.strides} for shape {taken.shape}, between which lie other elements"
+        if taken.read_only: why = "is read-only"
+        elif order is not None: why = f"is at {taken.address:#x}, where kernels of {place} cannot use it"
         raise InterchangeError(f"the memory {why}, so it is copied; pass copy=None or True")
       return cls._leaf(stored(hostdata.HostData(dlpack.bytes_of(taken), taken.shape, taken.dtype), place))
-    u = new_buffer(place, graph.size(taken.shape), taken.dtype,  # type: ignore[arg-type]  # the shape is of numbers
-                   storage=Buffer(place, int(graph.size(taken.shape)), taken.dtype,
-                                  options=BufferOptions(taken.address, taken.owner)).allocate())
+    u = new_buffer(place, size, taken.dtype, storage=Buffer(
+      place, size, taken.dtype, options=BufferOptions(taken.address, taken.owner)).allocate())
     u = graph.reshape(u, tuple(taken.shape[axis] for axis in order))
     return cls._leaf(graph.permute(u, tuple(order.index(axis) for axis in range(len(order)))))
 
