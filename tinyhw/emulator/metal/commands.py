@@ -72,7 +72,7 @@ class MetalDispatch:
         shared = regions[argument.name] = MslRegion("the threadgroup memory", bytearray(size), bytearray(size))
       elif kind == "buffer": regions[argument.name] = self.region(argument.name, self.bindings[index])
     seed = self.encoder.world.seed
-    self.running = ThreadGroup(kernel, regions, shared, self.lanes, seed)
+    self.running = ThreadGroup(kernel, regions, shared, self.lanes, seed, self.encoder.world.steps)
     for argument in kernel.arguments:
       bound = self.bindings.get(argument.attribute[1]) if argument.attribute[0] == "buffer" else None
       if bound and bound.buffer: self.touched[bound.buffer].granule = regions[argument.name].granule

@@ -125,9 +125,10 @@ class WaitingThread:
     except StopIteration: self.at = None
 
 class ThreadGroup:
-  """A dispatch that runs group by group. regions: by argument; shared: the threadgroup memory, if there is any."""
+  """A dispatch that runs group by group. regions: by argument; shared: the threadgroup memory, if there is any. steps:
+  the order of a product's additions."""
   def __init__(self, kernel: MslKernel, regions: dict[str, MslRegion], shared: MslRegion | None, lanes: int,
-               seed: random.Random):
+               seed: random.Random, steps: Sequence[int] = range(8)):
     self.kernel, self.shared, self.lanes, self.random = kernel, shared, lanes, seed
     for way in kernel.accessors:   # arguments that are the same memory have the same granule
       same = [regions[w.memory] for w in kernel.accessors if regions[w.memory].writers is regions[way.memory].writers]
@@ -136,7 +137,7 @@ class ThreadGroup:
     ways = [(storer if way.is_store else loader)(regions[way.memory], way) for way in kernel.accessors]
     self.thread = kernel.make(ways)
     self.met_at = 0     # the line at which threads meet now
-    self.steps = seed.sample(range(8), 8)   # of a product of matrices; the hardware's order is not documented
+    self.steps = steps
 
   def run(self, group: int) -> None:
     """Run one threadgroup. Raises StrictError, with the line of the source."""

@@ -153,6 +153,7 @@ class ObjectWorld:
     self.dead: dict[int, str] = {}
     self.pools: dict[int, list[tuple[int, list[Thing]]]] = {}   # by thread: tokens, and what ends with them
     self.classes: dict[str, ClassThing] = {}
+    self.steps = self.seed.sample(range(8), 8)    # of products of matrices; the hardware's order is not documented
     self.next = FIRST_HANDLE
     self.messages = 0
 
