@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from test.helpers import flushes
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ShapeError
 from tinyhw.tensor import Tensor
@@ -80,7 +81,7 @@ def test_functions(engine: str) -> None:
     ("acosh", lambda: T(V + [1.0, 0.5]).acosh(), [nan, inf, nan, nan, nan, 0.0, nan]),
     ("atanh", lambda: T(V + [1.0, -1.0, 2.0]).atanh(), [nan, nan, nan, -0.0, 0.0, inf, -inf, nan]),
     ("erf", lambda: T(V).erf(), [nan, 1.0, -1.0, -0.0, 0.0]),
-    ("subnormal", lambda: T([1e-40]).atan().div(T([1e-40])), [1.0]),
+    ("subnormal", lambda: T([1e-40]).atan().div(T([1e-40])), [nan if flushes(engine) else 1.0]),
   ])
 
 def test_activations(engine: str) -> None:

@@ -3,7 +3,7 @@ test/numerics/measure.py measures and writes down, and tests hold it to.
 
 The truth is NumPy's longdouble, which on x86-64 has 11 bits more than a float64 (`EXACT`), by the C library's
 functions. OPERATIONS are the elementwise UOps as methods; METHODS what is made of them. Samples are the same in each
-run.
+run. On a device that flushes subnormal numbers of float32, operands of that kind are zeros, and so may results be.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import ulps
 
+from test.helpers import flushes
 from tinyhw.dtype import DType, FLOAT_FORMATS, dtypes
 from tinyhw.tensor import Tensor
 
@@ -20,6 +21,7 @@ LONG = np.longdouble
 EXACT = np.finfo(np.longdouble).nmant >= 63
 SAMPLES = {dtypes.float32: 1 << 15, dtypes.float64: 1 << 13}
 PYTHON_SAMPLES = 1 << 10  # of the device PYTHON
+LEAST_NORMAL = 2.0 ** -126  # of float32
 HALF_PI = np.arctan(LONG(1)) * 2
 
 class Method(NamedTuple):
@@ -149,6 +151,10 @@ def run(method: Method, dtype: DType, operands: Sequence[Array], device: str) ->
   values: Array = (result.float() if dtype in dtypes.narrow_floats else result).numpy()
   return values
 
+def flushed(x: Array) -> Array:
+  """Return numbers of float32 with zeros in the place of subnormal ones; signs stay."""
+  return np.where(np.abs(x) < LEAST_NORMAL, np.copysign(0, x), x).astype(x.dtype)
+
 def errors(got: Array, want: Array, dtype: DType, beside: Array | None = None) -> Array:
   """In ULP at the truth, or at what is beside it and larger. Infinite where one is NaN or infinite and the other should
   not be; what rounds to infinity may be infinite."""
@@ -184,14 +190,19 @@ def worst(method: Method, dtype: DType, device: str, n: int | None = None) -> tu
   """The largest error on a device, and the operands that have it."""
   operands = inputs(method, dtype, n)
   got = run(method, dtype, operands, device)
-  return worst_of(method, dtype, operands, got)
+  return worst_of(method, dtype, operands, got, dtype is dtypes.float32 and flushes(device))
 
-def worst_of(method: Method, dtype: DType, operands: Sequence[Array], got: Array) -> tuple[float, tuple[float, ...]]:
+def worst_of(method: Method, dtype: DType, operands: Sequence[Array], got: Array, is_flushed: bool = False
+             ) -> tuple[float, tuple[float, ...]]:
+  """The same of results. is_flushed: of a device without subnormal numbers."""
   with np.errstate(all="ignore"):
-    wide = [x.astype(LONG) for x in operands]
+    wide = [(flushed(x) if is_flushed else x).astype(LONG) for x in operands]
     want = method.truth(*wide)
     beside = None if method.beside is None else method.beside(dtype, tuple(wide))
   wrong = errors(got.astype(LONG), want, dtype, beside)
+  if is_flushed:     # a term of the result may have been subnormal
+    slack = 2 * LEAST_NORMAL if method.beside is None else np.maximum(tiny(dtype, tuple(wide)), 2 * LEAST_NORMAL)
+    with np.errstate(invalid="ignore"): wrong = np.where(np.abs(got - want) <= slack, 0, wrong)
   at = int(np.argmax(wrong))
   return float(wrong[at]), tuple(float(x[at]) for x in operands)
 
