@@ -25,6 +25,16 @@ def test_a_store_that_lacks_a_global_range_is_done_once() -> None:
     evaluate(program, data, first=item, last=item + 1)
     assert sum(v != -1 for v in data[0]) == 1 and sum(v != -1 for v in data[1]) == (item % 4 == 0)
 
+def test_memory_that_one_work_item_writes_is_read_by_no_other() -> None:
+  """Also in another store's value; memory that nothing writes is read by all."""
+  out, total, a = (UOp.param(k, dtypes.int32, n) for k, n in enumerate((12, 3, 3)))
+  x, y = axis(3, 0), axis(4, 1, "LOCAL")
+  value = total.index(x).load() + a.index(x).load()
+  kernel = UOp.sink(out.index(x * 4 + y).store(y.cast(dtypes.int32), x, y), total.index(x).store(value, x))
+  loads = [u for u in flatten_grid(kernel).toposort() if u.op is Ops.LOAD]
+  assert {(u.src[0].src[0].arg[0], len(u.src)) for u in loads} == {(1, 3), (2, 1)}
+  check(kernel, AVX2, passes=True)
+
 def test_ranges_of_one_iteration_vanish() -> None:
   out, a = UOp.param(0, dtypes.int32, 4), UOp.param(1, dtypes.int32, 4)
   g, r, k, v = axis(1, 0, "GLOBAL"), axis(4, 1), axis(1, 2, "REDUCE"), axis(1, 3, "VECTOR")
