@@ -251,6 +251,7 @@ def run(program: str) -> int:
 @needs_fork
 def test_a_fork_waits_for_what_another_thread_imports() -> None: assert run(SLOW) == 0
 
+@pytest.mark.host("a copied process has none of the GPUs of the one that it was copied from")
 @needs_fork
 def test_children_of_a_program_whose_threads_compute() -> None: assert run(BUSY) == 0
 

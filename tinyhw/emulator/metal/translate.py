@@ -17,7 +17,7 @@ from tinyhw.emulator.metal.words import SourceError
 from tinyhw.named_tuple import NamedTuple
 
 MOST_BUFFERS = 31                # arguments of a kernel
-FILE = "<metal>"                 # of the Python that is made, in tracebacks
+FILE = f"{__file__} (kernel)"     # of the Python that is made, in tracebacks; TinyJit does not look into it
 INLINE = {"threadgroup_position_in_grid": "group", "thread_index_in_threadgroup": "lane"}
 MEETING = {"threadgroup_barrier mem_threadgroup": "barrier", "threadgroup_barrier mem_none": "barrier without order"}
 
