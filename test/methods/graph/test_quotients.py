@@ -5,7 +5,7 @@ import operator
 import numpy as np
 import pytest
 
-from test.helpers import compare, same
+from test.helpers import HOME, compare, flushes, same
 from tinyhw.errors import ArgumentError
 from tinyhw.tensor import Tensor
 
@@ -39,6 +39,7 @@ def test_remainders_are_exact_or_unknown(dtype):
   """For all magnitudes: a quotient with more bits than the steps remove gives NaN, never a wrong number."""
   rng = np.random.default_rng(0)
   low, high = np.finfo(dtype).minexp, np.finfo(dtype).maxexp
+  if flushes(HOME): low += np.finfo(dtype).nmant + 1    # remainders are multiples of the last bit of a divisor
   a, b = (rng.choice([-1, 1], (2, 2000)) * np.ldexp(rng.uniform(1, 2, (2, 2000)),
                                                     rng.integers(low, high - 1, (2, 2000)))).astype(dtype)
   exact = np.log2(np.abs(a)) - np.log2(np.abs(b)) < (70 if dtype is np.float32 else 157)

@@ -101,7 +101,7 @@ class Interchange(Loss):
     After a write to x, `invalidate()` lets values that were computed from the tensor be computed again.
 
     >>> import numpy
-    >>> x = numpy.zeros(2)
+    >>> x = numpy.zeros(2, "float32")
     >>> t = Tensor.from_dlpack(x)
     >>> x[0] = 3
     >>> t.tolist()
@@ -136,7 +136,7 @@ class Interchange(Loss):
     Raises ArgumentError for a tensor without storage.
 
     >>> import numpy
-    >>> x = numpy.zeros(2)
+    >>> x = numpy.zeros(2, "float32")
     >>> t = Tensor.from_dlpack(x)
     >>> y = t + 1
     >>> y.tolist()
