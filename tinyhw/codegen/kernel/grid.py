@@ -101,7 +101,8 @@ def _loaded_once(value: UOp, once: UOp, written: set[UOp]) -> UOp:
     src = tuple([new[s] for s in u.src])
     if u.op in _SHARED: new[u] = u
     elif u.op is Ops.LOAD and u.src[0].src[0] in written:
-      gate, other = (make(Ops.AND, dtypes.bool, (src[1], once)), src[2]) if len(src) > 1 else (once, u.const_like(0))
+      gate, other = once, u.const_like(0)
+      if len(src) > 1: gate, other = make(Ops.AND, dtypes.bool, (src[1], once)), src[2]
       new[u] = UOp(Ops.LOAD, u.dtype, (src[0], gate, other), u.arg, u.tag)
     else: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
   return new[value]
