@@ -95,7 +95,8 @@ def _close(u: UOp, new: dict[UOp, UOp], spread: dict[AxisType, Spread], written:
   return make(u.op, u.dtype, (*values, *flat, *ranges), u.arg)
 
 def _loaded_once(value: UOp, once: UOp, written: set[UOp]) -> UOp:
-  """Return a value whose loads of written memory have a gate. What lanes share is left as it is: all of them read it."""
+  """Return a value whose loads of written memory have a gate. What lanes share is left as it is: all of them read it.
+  """
   new: dict[UOp, UOp] = {}
   for u in value.toposort():
     src = tuple([new[s] for s in u.src])
