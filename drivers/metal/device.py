@@ -34,10 +34,11 @@ VIRTUAL = 20             # factor of the deadlines of a virtual GPU
 SHOWN_LINES = 20         # of the compiler's messages
 
 class MetalSubmission(NamedTuple):
-  """A submission under way. handle: of its command buffer, which is retained."""
+  """A submission under way. handle: of its command buffer, which is retained, as are `kept`."""
   number: int
   handle: int
   work: Sequence[Work]
+  kept: Sequence[int] = ()
 
 class MetalDevice(Compiled):
   """A Metal device. name: in tinyhw. about: the facts, whose handle the device owns from now on."""
@@ -135,9 +136,9 @@ class MetalDevice(Compiled):
       if not encoder: raise DriverError(f"{self.name} ({self.about.title}) gives no command buffer; start the program "
                                         f"again")
       objc.keep(buffer)
+      state = MetalEncoder(objc, encoder)
       try:
         objc.send(encoder, "waitForFence:", self.fence)
-        state = MetalEncoder(objc, encoder)
         for launch, wait in zip(launches, waits):
           if wait: state.barrier()
           state.launch(launch)
@@ -145,11 +146,12 @@ class MetalDevice(Compiled):
         is_encoded = True
       finally:   # an interrupt leaves a command buffer that is not committed, and does nothing
         objc.send(encoder, "endEncoding")
-        if not is_encoded: objc.release(buffer)
+        if not is_encoded:
+          for thing in (buffer, *state.kept): objc.release(thing)
       objc.send(buffer, "commit")
     self.submitted += 1
     self.workgroups += sum(launch.grid for launch in launches)
-    self.flying.append(MetalSubmission(self.submitted, buffer, list(map(work_of, launches))))
+    self.flying.append(MetalSubmission(self.submitted, buffer, list(map(work_of, launches)), tuple(state.kept)))
 
   def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
     """Run launches one by one. Return when each began and ended by the GPU's clock, in nanoseconds of
@@ -180,7 +182,9 @@ class MetalDevice(Compiled):
       while self.flying: self._retire()
       self.returned.take()
 
-  def _retire(self) -> None: self.objc.release(self.flying.popleft().handle)
+  def _retire(self) -> None:
+    oldest = self.flying.popleft()
+    for thing in (oldest.handle, *oldest.kept): self.objc.release(thing)
 
   def _make_room(self) -> None:
     """Wait until a command buffer may be made. Forget completed submissions."""

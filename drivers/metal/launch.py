@@ -1,7 +1,8 @@
 """Kernels that Metal has compiled, their launches as messages to an encoder, and Recordings.
 
-The arguments of a kernel (codegen/render/metal.py) are its buffers, then one array of 64-bit variables. An encoder
-keeps its arguments from launch to launch, so only those that differ are sent. The order of launches is that of
+The arguments of a kernel (codegen/render/metal.py) are its buffers, then one array of 64-bit variables. Where these are
+too many, a structure has the addresses of the last buffers, which Metal then neither makes resident nor retains. An
+encoder keeps its arguments from launch to launch, so only those that differ are sent. The order of launches is that of
 drivers/gpu/order.py: a launch that needs an earlier one stands after a barrier, others run at the same time.
 """
 from __future__ import annotations
@@ -20,6 +21,8 @@ if TYPE_CHECKING: from tinyhw.drivers.metal.device import MetalDevice
 PREFIX = "k_"            # of the names of functions: codegen/render/metal.py
 MOST_GROUPS = (1 << 32) - 1
 MOST_VARIABLES = 512     # 4096 bytes, the most that setBytes takes
+MOST_ARGUMENTS, DIRECT = 31, 29    # buffers and variables; buffers of kernels with more: codegen/render/metal.py
+READ_WRITE = 3           # MTLResourceUsageRead, MTLResourceUsageWrite
 LANES = 32               # of a SIMD-group: kernels that exchange values between lanes rely on it
 SCOPE_BUFFERS = 1        # MTLBarrierScopeBuffers
 UNIT = 16                # bytes that a length of threadgroup memory is a multiple of
@@ -33,6 +36,7 @@ class MetalProgram:
     self.device, self.name, self.code, self.pipeline = device, code.name, code, 0
     self.buffers = code.arguments.count("buffer")
     self.variables = len(code.arguments) - self.buffers
+    self.direct = self.buffers if self.buffers + bool(self.variables) <= MOST_ARGUMENTS else DIRECT
     self.local_bytes = -(-code.local_bytes // UNIT) * UNIT
     if self.variables > MOST_VARIABLES:
       raise DeviceError(f"kernel {code.name} has {self.variables} variables, and Metal takes {MOST_VARIABLES}; use "
@@ -90,11 +94,13 @@ def order(launches: Sequence[Launch]) -> list[bool]:
   return [pending.take(list(map(address_range, launch.buffers)), written(launch)) for launch in launches]
 
 class MetalEncoder:
-  """Launches of one compute encoder. It remembers the state of the encoder, and sends only differences."""
+  """Launches of one compute encoder. It remembers the state of the encoder, and sends only differences. kept: buffers
+  that it has retained, and that are to be released when all is done."""
   def __init__(self, objc: ObjectiveC, handle: int):
     self.objc, self.handle = objc, handle
     self.pipeline = self.local_bytes = 0
     self.buffers: dict[int, tuple[int, int]] = {}
+    self.kept: dict[int, None] = {}
 
   def barrier(self) -> None:
     """Let later launches wait for all earlier ones of this encoder."""
@@ -106,20 +112,33 @@ class MetalEncoder:
     if program.pipeline != self.pipeline:
       send(handle, "setComputePipelineState:", program.pipeline)
       self.pipeline = program.pipeline
-    for index, memory in enumerate(launch.buffers):
+    for index, memory in enumerate(launch.buffers[:program.direct]):
       place = memory.handle, memory.offset
       if self.buffers.get(index) == place: continue
       send(handle, "setBuffer:offset:atIndex:", memory.handle, memory.offset, index)
       self.buffers[index] = place
     if launch.variables:
       data = struct.pack(f"<{program.variables}q", *launch.variables)
-      send(handle, "setBytes:length:atIndex:", data, len(data), program.buffers)
-      self.buffers.pop(program.buffers, None)
+      send(handle, "setBytes:length:atIndex:", data, len(data), program.direct)
+      self.buffers.pop(program.direct, None)
+    if program.direct < program.buffers: self._point(launch.buffers[program.direct:])
     if program.local_bytes and program.local_bytes != self.local_bytes:
       send(handle, "setThreadgroupMemoryLength:atIndex:", program.local_bytes, 0)
       self.local_bytes = program.local_bytes
     send(handle, "dispatchThreadgroups:threadsPerThreadgroup:", MetalSize(launch.grid, 1, 1),
          MetalSize(program.code.lanes, 1, 1))
+
+  def _point(self, memories: Sequence[MetalMemory]) -> None:
+    """Give the kernel the addresses of buffers."""
+    send, addresses = self.objc.send, []
+    for memory in memories:
+      if memory.handle not in self.kept:
+        self.kept[self.objc.keep(memory.handle)] = None
+        send(self.handle, "useResource:usage:", memory.handle, READ_WRITE)
+      addresses.append(send(memory.handle, "gpuAddress") + memory.offset)
+    data = struct.pack(f"<{len(addresses)}Q", *addresses)
+    send(self.handle, "setBytes:length:atIndex:", data, len(data), MOST_ARGUMENTS - 1)
+    self.buffers.pop(MOST_ARGUMENTS - 1, None)
 
 class MetalRecording(Kept):
   """Launches that are encoded again at each replay: Metal takes arguments over when it encodes, so a patch waits for

@@ -44,7 +44,7 @@ SELECTORS = {selector: types.split() for selector, types in {
   "setComputePipelineState:": "v @", "setBuffer:offset:atIndex:": "v @ Q Q", "setBytes:length:atIndex:": "v ^v Q Q",
   "setThreadgroupMemoryLength:atIndex:": "v Q Q", "memoryBarrierWithScope:": "v Q",
   "dispatchThreadgroups:threadsPerThreadgroup:": "v {MTLSize=QQQ} {MTLSize=QQQ}", "endEncoding": "v", "commit": "v",
-  "status": "Q", "error": "@", "GPUStartTime": "d", "GPUEndTime": "d",
+  "useResource:usage:": "v @ Q", "gpuAddress": "Q", "status": "Q", "error": "@", "GPUStartTime": "d", "GPUEndTime": "d",
 }.items()}
 
 class ObjectiveC:

@@ -48,6 +48,16 @@ def test_random_programs(name):
     tensor_programs.check(program, found)
   with on(name): equal_to_numpy()
 
+def test_a_kernel_of_many_buffers() -> None:
+  """More than Metal has arguments."""
+  with on(HOME):
+    terms = [Tensor([k, 2 * k]).realize() for k in range(45)]
+    before = GlobalCounters.kernel_count
+    total = sum(terms[1:], terms[0]).realize()
+    assert GlobalCounters.kernel_count == before + 1 and total.tolist() == [990, 1980]
+    scaled = TinyJit(lambda n: sum((t * n for t in terms), Tensor([0, 0])).realize())
+    for _ in range(4): assert scaled(UOp.variable("n", 1, 9).bind(3)).tolist() == [2970, 5940]
+
 @pytest.mark.slow
 def test_optimised_kernels_are_equal_to_plain_ones():
   """If all arithmetic is exact, the order of additions does not matter."""

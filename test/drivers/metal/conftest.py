@@ -30,3 +30,14 @@ def code(name: str = "example", body: str = "data0[group * 4 + lane] = data0[gro
   source = (f"{HEAD}kernel void k_{name}(device int *data0 [[buffer(0)]], constant long *numbers [[buffer(1)]], "
             f"{shared}{lanes_of}) {{\n  {body}\n}}\n")
   return Code(name, arch, source.encode(), ("buffer", "int64"), lanes=lanes, local_bytes=local_bytes)
+
+def code_of_many(count: int = 32) -> Code:
+  """A kernel with more buffers than Metal has arguments. It adds the last one and a variable to the first one."""
+  direct = "".join(f"device int *data{k} [[buffer({k})]], " for k in range(29))
+  pointers = "".join(f"device int *data{k}; " for k in range(29, count))
+  source = (f"{HEAD}struct k_many_slots {{ {pointers}}};\n"
+            f"kernel void k_many({direct}constant long *numbers [[buffer(29)]], "
+            f"constant k_many_slots &slots [[buffer(30)]], uint group [[threadgroup_position_in_grid]], "
+            f"uint lane [[thread_index_in_threadgroup]]) {{\n  device int *last = slots.data{count - 1};\n"
+            f"  data0[lane] = data0[lane] + last[lane] + int(numbers[0]);\n}}\n")
+  return Code("many", "metal", source.encode(), (*["buffer"] * count, "int64"), lanes=4)

@@ -5,7 +5,7 @@ from tinyhw.device import Launch
 from tinyhw.drivers.metal.launch import BATCH, order_of_batches
 from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
-from test.drivers.metal.conftest import Opener, code
+from test.drivers.metal.conftest import Opener, code, code_of_many
 from test.drivers.metal.test_device import contents, filled
 
 def test_what_a_device_does_not_take(mac: Opener) -> None:
@@ -40,6 +40,18 @@ def test_only_differences_are_sent(mac: Opener) -> None:
     device.synchronize()
     return sent
   assert messages(3) - messages(2) == messages(2) - messages(1) == 3   # barrier, setBytes, dispatch
+
+def test_a_kernel_with_more_buffers_than_arguments(mac: Opener) -> None:
+  computer, device = mac()
+  a, b, program = filled(device, [1] * 8), filled(device, range(8)), device.load(code_of_many(40))
+  part = device.allocator.offset(b, 16, 16)
+  recording = device.record([Launch(program, [a, *[b] * 38, part], [k], 1) for k in (100, 200)])
+  for _ in range(2): recording.submit()
+  assert contents(device, a)[:4] == [1 + 600 + 4 * k for k in range(4, 8)]
+  recording.patch(0, 39, b)
+  recording.submit()
+  assert contents(device, a)[:4] == [901 + 20 + 6 * k for k in range(4)]
+  assert "MTLCommandBuffer" not in computer.census()
 
 def test_independent_launches_run_at_the_same_time(mac: Opener) -> None:
   _, device = mac()

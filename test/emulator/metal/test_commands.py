@@ -16,24 +16,28 @@ from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.metal.commands import MetalDispatch
 from tinyhw.emulator.metal.computer import MetalComputer
 from tinyhw.errors import TinyError
-from test.drivers.metal.conftest import Opener, code, mac
+from test.drivers.metal.conftest import Opener, code, code_of_many, mac
 from test.drivers.metal.test_device import contents, filled
 
 __all__ = ["mac"]
 
 def work(device: MetalDevice) -> list[int]:
-  """Two submissions of dependent launches, shared memory, a variable; and the result."""
+  """Two submissions of dependent launches, shared memory, a variable; one of a kernel with many buffers. The result."""
   body = ("threadgroup int *s = (threadgroup int *)(shared_bytes + 0); s[lane] = data0[lane]; "
           "threadgroup_barrier(mem_flags::mem_threadgroup); data0[lane] = s[3u - lane] + (int)numbers[0];")
   a, program = filled(device, [1, 2, 3, 4]), device.load(code(body=body, local_bytes=16))
   for _ in range(2): device.submit([Launch(program, [a], [k], 1) for k in (1, 2)])
+  b, many = filled(device, [10, 20, 30, 40]), device.load(code_of_many())
+  device.submit([Launch(many, [a, *[b] * 31], [1], 1)])
   return contents(device, a)[:4]
+
+RESULT = [18, 29, 40, 51]
 
 def test_the_driver_is_right(mac: Opener) -> None:
   for chip in ("apple7", "apple8", "apple9"):
     for seed in range(3):
       computer, device = mac(chip, seed=seed)
-      assert work(device) == [7, 8, 9, 10] and "MTLCommandBuffer" not in computer.census()
+      assert work(device) == RESULT and "MTLCommandBuffer" not in computer.census()
 
 Send = Callable[..., object]
 Change = Callable[[Send, ObjectiveC, int, str, tuple[object, ...]], object]
@@ -62,7 +66,8 @@ MUTATIONS = {
   **{f"without {name}": skipped(name) for name in (
     "waitForFence:", "updateFence:", "memoryBarrierWithScope:", "setComputePipelineState:", "setBuffer:offset:atIndex:",
     "setBytes:length:atIndex:", "setThreadgroupMemoryLength:atIndex:", "dispatchThreadgroups:threadsPerThreadgroup:",
-    "endEncoding", "commit", "setFastMathEnabled:", "setLanguageVersion:", "release", "newFence")},
+    "endEncoding", "commit", "setFastMathEnabled:", "setLanguageVersion:", "release", "newFence",
+    "useResource:usage:", "gpuAddress")},
   **{f"twice {name}": doubled(name) for name in ("release", "endEncoding", "commit")},
   "a barrier of textures": changed("memoryBarrierWithScope:", 2),
   "an offset beyond the end": changed("setBuffer:offset:atIndex:", None, 16, None),
@@ -79,6 +84,7 @@ MUTATIONS = {
   "no groups": changed("dispatchThreadgroups:threadsPerThreadgroup:", MetalSize(0, 1, 1), None),
   "threads and groups in another order": changed("dispatchThreadgroups:threadsPerThreadgroup:", MetalSize(4, 1, 1),
                                                  MetalSize(1, 1, 1)),
+  "a resource that is only read": changed("useResource:usage:", None, 1),
   "a private buffer": changed("newBufferWithLength:options:", None, 32),
   "fast math": changed("setFastMathEnabled:", True),
 }
@@ -94,7 +100,7 @@ def damaged(computer: MetalComputer, change: Change, monkeypatch: pytest.MonkeyP
     patch.setattr(ObjectiveC, "send", send)
     try: found = work(metal.open(0, lambda name: None))  # type: ignore[arg-type,return-value]
     except (TinyError, TypeError) as error: return f"{type(error).__name__}: {error}"
-  return "a wrong result" if found != [7, 8, 9, 10] else ", ".join(LEAKS & computer.census().keys())
+  return "a wrong result" if found != RESULT else ", ".join(LEAKS & computer.census().keys())
 
 def test_a_driver_without_damage(mac: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
   computer, _ = mac()
@@ -162,8 +168,24 @@ def test_work_that_was_seen_is_forgotten(mac: Opener) -> None:
   found = [thing for thing in gc.get_objects() if isinstance(thing, MetalDispatch)]
   assert not [dispatch for dispatch in found if dispatch.encoder.world is computer.world]
 
+def test_pointers_must_be_to_buffers_that_live(mac: Opener) -> None:
+  """Metal retains no buffer that a kernel reaches by its address: the driver does."""
+  for is_kept in (True, False):
+    computer, device = mac()
+    a, b, many = filled(device, [1] * 4), filled(device, [2] * 4), device.load(code_of_many())
+    device.submit([Launch(many, [*[a] * 29, *[b] * 3], [0], 1)])
+    device.allocator.free(b)
+    device.allocator.free_cache()
+    if is_kept:
+      assert contents(device, a)[:4] == [3] * 4 and computer.census()["MTLBuffer"] == 1
+      continue
+    flight = device.flying.pop()
+    for thing in flight.kept: device.objc.release(thing)
+    device.flying.append(flight._replace(kept=()))
+    with pytest.raises(StrictError, match=r"slots.data29 points into a buffer that was released"): device.synchronize()
+
 def test_serial_encoders_are_ordered(mac: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(device_module, "CONCURRENT", 0)
   monkeypatch.setattr(MetalEncoder, "barrier", lambda self: None)
   _, device = mac()
-  assert work(device) == [7, 8, 9, 10]
+  assert work(device) == RESULT

@@ -27,4 +27,4 @@ def test_refusals(body: str, words: str) -> None:
   with pytest.raises(SourceError, match=words): parse(kernel_of(body))
 
 def test_only_functions() -> None:
-  with pytest.raises(SourceError, match="'struct' begins no function"): parse(f"{PRAGMA}\nstruct A {{ }};")
+  with pytest.raises(SourceError, match="'class' begins no function"): parse(f"{PRAGMA}\nclass A {{ }};")

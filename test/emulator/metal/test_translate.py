@@ -70,6 +70,26 @@ def test_arguments() -> None:
     with pytest.raises(SourceError, match=words): translate(source.replace(old, new))
   assert [a.attribute for a in translate(source)["k_t"].arguments][:3] == [("buffer", 0), ("buffer", 1), ("buffer", 2)]
 
+@pytest.mark.parametrize(("fields", "body", "words"), [
+  ("device int *a; device int *a;", "out[0] = 1;", "pointers to device memory, each once"),
+  ("int a;", "out[0] = 1;", "pointers to device memory, each once"),
+  ("constant int *a;", "out[0] = 1;", "pointers to device memory, each once"),
+  ("device int *a;", "device int *p = slots.b; out[0] = p[0];", "the expression is no pointer"),
+  ("device int *a;", "device float *p = slots.a; out[0] = 1;", "a pointer to device float cannot point to device int"),
+  ("device int *a;", "out[0] = slots.a;", "'slots' is no value")])
+def test_structures(fields: str, body: str, words: str) -> None:
+  source = kernel_of(body, helpers=f"struct k_s {{ {fields} }};\n")
+  with pytest.raises(SourceError, match=words):
+    translate(source.replace("constant long *numbers", "constant k_s &slots"))
+
+def test_a_structure_of_pointers() -> None:
+  helpers = "struct k_s { device float *a; device int *b; };\n"
+  source = kernel_of("device int *p = slots.b; out[0] = p[1];", helpers=helpers)
+  kernel = translate(source.replace("constant long *numbers", "constant k_s &slots"))["k_t"]
+  assert kernel.pointers == (("slots.a", "float"), ("slots.b", "int"))
+  assert {way.memory for way in kernel.accessors} == {"out", "slots.b"}
+  with pytest.raises(SourceError, match="redefinition of 'k_s'"): translate(kernel_of("", helpers=2 * helpers))
+
 def test_functions_are_known_from_their_place_on() -> None:
   one, two = "inline int one(int a) { return a; }\n", "inline int two(int a) { return one(a); }\n"
   assert list(translate(kernel_of("out[0] = two(1);", helpers=one + two))) == ["k_t"]

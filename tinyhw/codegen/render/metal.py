@@ -1,7 +1,8 @@
 """The Metal Shading Language (3.0 and newer), with lanes, exchanges and matrices of SIMD-groups.
 
 A work item of the grid is a threadgroup. Buffers are arguments with the address of their first element; all variables
-are one more argument, an array of constants. Shared memory is one argument, whose length the launch gives; each
+are one more argument, an array of constants. Where these are more arguments than Metal has, the last buffers are
+pointers in a structure, which is the last argument. Shared memory is one argument, whose length the launch gives; each
 DEFINE_LOCAL has its offset.
 
 Compile without fast math. Source: Metal Shading Language Specification. Of a matrix in a SIMD-group each lane has two
@@ -23,6 +24,9 @@ WIDTHS = (2, 4)          # lanes of vector types; those of 3 have the size of 4
 PREFIX = "k_"            # of the function's name
 SHARED = "shared_bytes"
 MOST_ARGUMENTS = 31      # buffers, and one for variables
+DIRECT = 29              # buffers that are arguments, where there are more of them
+MOST_POINTERS = 512      # of the structure: 4096 bytes
+SLOTS = "slots"
 LOWEST = "(-2147483647 - 1)", "(-9223372036854775807l - 1)"
 INTEGERS = IntegerWords("inline", "int", "long", "ulong", *LOWEST, "f")
 WORDS = CLike(
@@ -54,17 +58,25 @@ def type_name(source: SourceText, dtype: DType) -> str:
 
 def head(source: SourceText) -> list[str]:
   """Return the lines before the body: helpers, and the function's own line with its arguments."""
-  program, count = source.program, len(source.program.params)
-  arguments = [f"device {WORDS.type_of_lane(p.dtype)} *data{p.arg[0]} [[buffer({k})]]"
-               for k, p in enumerate(program.params)]
-  if program.variables: arguments.append(f"constant long *numbers [[buffer({count})]]")
-  if len(arguments) > MOST_ARGUMENTS:
-    raise CompileError(f"{program.name}: {count} buffers{' and variables' * bool(program.variables)} are more than "
-                       f"Metal's {MOST_ARGUMENTS} arguments; realize some of them first")
+  program = source.program
+  pointers = [f"device {WORDS.type_of_lane(p.dtype)} *data{p.arg[0]}" for p in program.params]
+  direct = len(pointers) if len(pointers) + bool(program.variables) <= MOST_ARGUMENTS else DIRECT
+  if len(pointers) - direct > MOST_POINTERS:
+    raise CompileError(f"{program.name}: Metal has {DIRECT + MOST_POINTERS} arguments, not {len(pointers)}; realize "
+                       f"parts of the expression first")
+  arguments = [f"{pointer} [[buffer({k})]]" for k, pointer in enumerate(pointers[:direct])]
+  if program.variables: arguments.append(f"constant long *numbers [[buffer({direct})]]")
+  structure, loads = [], []
+  if pointers[direct:]:
+    name = f"{PREFIX}{program.name}_{SLOTS}"
+    structure = [f"struct {name} {{ {'; '.join(pointers[direct:])}; }};"]
+    arguments.append(f"constant {name} &{SLOTS} [[buffer({MOST_ARGUMENTS - 1})]]")
+    loads = [f"  {pointer} = {SLOTS}.data{p.arg[0]};" for pointer, p in zip(pointers[direct:], program.params[direct:])]
   if program.local_bytes: arguments.append(f"threadgroup uchar *{SHARED} [[threadgroup(0)]]")
   arguments += ["uint group [[threadgroup_position_in_grid]]", "uint lane [[thread_index_in_threadgroup]]"]
   return ["#include <metal_stdlib>", "using namespace metal;", "#pragma METAL fp contract(off)",
-          *WORDS.needed_helpers(source), f"kernel void {PREFIX}{program.name}({', '.join(arguments)}) {{"]
+          *WORDS.needed_helpers(source), *structure, f"kernel void {PREFIX}{program.name}({', '.join(arguments)}) {{",
+          *loads]
 
 def in_memory(source: SourceText, place: UOp, dtype: DType) -> str:
   """Return a vector in memory, as an expression that can be assigned to."""

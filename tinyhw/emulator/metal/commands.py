@@ -55,6 +55,7 @@ class MetalDispatch:
   def __init__(self, encoder: EncoderThing, groups: int, lanes: int):
     self.pipeline, self.groups, self.lanes, self.phase = encoder.pipeline, groups, lanes, encoder.phase
     self.encoder, self.bindings, self.local_bytes = encoder, dict(encoder.bindings), encoder.local_bytes
+    self.resident = tuple(encoder.resident)
     self.touched: dict[BufferThing, TouchedBytes] = {}
     self.running: ThreadGroup | None = None
     self.order: list[int] = []
@@ -65,18 +66,33 @@ class MetalDispatch:
   def begin(self) -> None:
     """Prepare memory and threads."""
     kernel, regions, shared = self.pipeline.kernel, dict[str, MslRegion](), None
+    places: dict[str, MetalBinding] = {}
     for argument in kernel.arguments:
       kind, index = argument.attribute
       if kind == "threadgroup":
         size = self.local_bytes
         shared = regions[argument.name] = MslRegion("the threadgroup memory", bytearray(size), bytearray(size))
-      elif kind == "buffer": regions[argument.name] = self.region(argument.name, self.bindings[index])
+      elif kind == "buffer" and argument.type.mark == "&": places |= self.pointed(self.bindings[index].data)
+      elif kind == "buffer": places[argument.name] = self.bindings[index]
+    for name, bound in places.items(): regions[name] = self.region(name, bound)
     seed = self.encoder.world.seed
     self.running = ThreadGroup(kernel, regions, shared, self.lanes, seed, self.encoder.world.steps)
-    for argument in kernel.arguments:
-      bound = self.bindings.get(argument.attribute[1]) if argument.attribute[0] == "buffer" else None
-      if bound and bound.buffer: self.touched[bound.buffer].granule = regions[argument.name].granule
+    for name, bound in places.items():
+      if bound.buffer: self.touched[bound.buffer].granule = regions[name].granule
     self.order = seed.sample(range(self.groups), self.groups) if self.groups < 1 << 12 else list(range(self.groups))
+
+  def pointed(self, data: bytes) -> dict[str, MetalBinding]:
+    """Return the memory of the pointers in a structure."""
+    found: dict[str, MetalBinding] = {}
+    for k, (name, element) in enumerate(self.pipeline.kernel.pointers):
+      address = int.from_bytes(data[8 * k:8 * k + 8], "little")
+      buffer = next((b for b in self.resident if b.address <= address < b.address + b.memory.size), None)
+      if buffer is None:
+        raise ApiMistake(f"{self.title}: {name} points to {address:#x}, in no buffer that useResource: made resident")
+      if buffer.count <= 0: raise ApiMistake(f"{self.title}: {name} points into a buffer that was released")
+      if address % SIZES[element]: raise ApiMistake(f"{self.title}: {name} is {address:#x}, no multiple of its element")
+      found[name] = MetalBinding(buffer, address - buffer.address)
+    return found
 
   def region(self, name: str, bound: MetalBinding) -> MslRegion:
     if bound.buffer is None: return MslRegion(name, bytearray(bound.data), bytearray([1]) * len(bound.data))
@@ -120,6 +136,7 @@ class EncoderThing(Thing):
     self.buffer, self.is_concurrent, self.is_open, self.phase = buffer, is_concurrent, True, 0
     self.pipeline: PipelineThing = None  # type: ignore[assignment]
     self.bindings: dict[int, MetalBinding] = {}
+    self.resident: dict[BufferThing, None] = {}
     self.local_bytes = 0
     self.known: set[EncoderThing] = set()
     self.dispatches: list[MetalDispatch] = []
@@ -149,6 +166,12 @@ class EncoderThing(Thing):
     if index >= MOST_BUFFERS or not 0 < length <= MOST_BYTES:
       raise ApiMistake(f"setBytes of {length} bytes at index {index}; it takes 1 to {MOST_BYTES}, below {MOST_BUFFERS}")
     self.bindings[index] = MetalBinding(None, 0, ctypes.string_at(address, length))
+
+  def useResource_usage_(self, buffer: BufferThing, usage: int) -> None:
+    self.check("useResource:usage:")
+    if usage != 3: raise ApiMistake(f"usage {usage} of a buffer; kernels may read and write each of their buffers")
+    self.buffer.uses[buffer] = None     # not retained
+    self.resident[buffer] = None
 
   def setThreadgroupMemoryLength_atIndex_(self, length: int, index: int) -> None:
     self.check("setThreadgroupMemoryLength:atIndex:")
@@ -193,10 +216,17 @@ class EncoderThing(Thing):
       bound = self.bindings.get(index)
       if bound is None or bound.buffer is None and not bound.data:
         raise ApiMistake(f"{kernel.name}: no argument {index}")
+      if argument.type.mark == "&":
+        self.check_structure(kernel.name, bound, len(kernel.pointers))
+        continue
       if bound.buffer is None and argument.type.space == "device":
         raise ApiMistake(f"{kernel.name}: setBytes for argument {index}, which the kernel may write")
       if bound.offset % SIZES[argument.type.name]:
         raise ApiMistake(f"{kernel.name}: argument {index} begins at {bound.offset}, no multiple of its element")
+
+  def check_structure(self, kernel: str, bound: MetalBinding, count: int) -> None:
+    if bound.buffer is not None: raise ApiMistake(f"{kernel}: a structure in a buffer is not part of the virtual Metal")
+    if len(bound.data) < 8 * count: raise ApiMistake(f"{kernel}: {len(bound.data)} bytes for {count} pointers")
 
   def endEncoding(self) -> None:
     self.check("endEncoding")

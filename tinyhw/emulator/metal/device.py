@@ -13,6 +13,7 @@ from tinyhw.emulator.metal.words import SourceError
 from tinyhw.named_tuple import NamedTuple
 
 LANES = 32
+GPU_PAGE, FIRST_ADDRESS = 16 << 10, 0x11_0000_0000    # of the GPU's addresses
 LIMITS = (1024, 896, 512)     # threads of a threadgroup that a pipeline may allow: it depends on its registers
 LEAST_VERSION = 0x30000       # of the language: kernels are for macOS 13
 SHARED_OPTIONS = (metal.STORAGE_SHARED, metal.HAZARDS_UNTRACKED, metal.HAZARDS_TRACKED)
@@ -54,6 +55,7 @@ class DeviceThing(Thing):
     self.gpu, self.allocated, self.made = gpu, 0, 0
     self.fences: list[FenceThing] = []
     self.pages: list[ProgramMemory] = []
+    self.next_address = FIRST_ADDRESS
 
   def ended(self) -> None: self.gpu.device = None
 
@@ -116,8 +118,9 @@ class BufferThing(Thing):
   protocols = ("MTLBuffer", "MTLResource")
   def __init__(self, device: DeviceThing, memory: SharedMemory):
     super().__init__(device.world)
-    self.device, self.memory = device, memory
+    self.device, self.memory, self.address = device, memory, device.next_address
     device.allocated += memory.size
+    device.next_address += -(-memory.size // GPU_PAGE) * GPU_PAGE + GPU_PAGE     # no two are adjacent
     self.hold(device)
 
   def ended(self) -> None:
@@ -125,6 +128,7 @@ class BufferThing(Thing):
     self.memory.close()
 
   def contents(self) -> int: return self.memory.address
+  def gpuAddress(self) -> int: return self.address
   def length(self) -> int: return self.memory.size
 
 class OptionsThing(Thing):

@@ -47,17 +47,19 @@ class Argument(NamedTuple):
   attribute: tuple[str, int] = ("", 0)
 
 class FunctionTree(NamedTuple):
-  """A function. result: None of kernels."""
+  """A function. result: None of kernels. structures: those that an argument may be, by name: types and names."""
   name: str
   line: int
   arguments: tuple[Argument, ...]
   body: tuple[Stmt, ...]
   result: TypeName | None = None
+  structures: dict[str, tuple[Argument, ...]] = {}
 
 class MslParser:
   """One source. at: the position of the next token."""
   def __init__(self, source: str):
     self.tokens, self.at = tokens(source), 0
+    self.structures: dict[str, tuple[Argument, ...]] = {}
 
   # **** tokens ****
 
@@ -100,10 +102,26 @@ class MslParser:
     found: list[FunctionTree] = []
     while self.next.kind != "end":
       if self.is_next("using"): self.expect("using", "namespace", "metal", ";")
+      elif self.is_next("struct"): self.structure()
       elif self.is_next("kernel"): found.append(self.function(is_kernel=True))
       elif self.is_next("inline"): found.append(self.function(is_kernel=False))
       else: raise SourceError(self.next.line, f"{self.next.text!r} begins no function of the subset of kernels")
     return found
+
+  def structure(self) -> None:
+    """Read a structure of pointers."""
+    line = self.take().line
+    name, found = self.name(), list[Argument]()
+    if name in self.structures: raise SourceError(line, f"redefinition of {name!r}")
+    self.expect("{")
+    while not self.is_next("}"):
+      kind, word = self.type(), self.name()
+      if (kind.space, kind.mark) != ("device", "*") or word in [a.name for a in found]:
+        raise SourceError(line, "a structure of the subset of kernels has pointers to device memory, each once")
+      found.append(Argument(kind, word))
+      self.expect(";")
+    self.expect("}", ";")
+    self.structures[name] = tuple(found)
 
   def function(self, is_kernel: bool) -> FunctionTree:
     line = self.take().line
@@ -116,7 +134,7 @@ class MslParser:
       if arguments: self.expect(",")
       arguments.append(self.argument())
     self.expect(")")
-    return FunctionTree(name, line, tuple(arguments), self.block(), result)
+    return FunctionTree(name, line, tuple(arguments), self.block(), result, self.structures)
 
   def argument(self) -> Argument:
     kind, name = self.type(), self.name()
@@ -143,7 +161,7 @@ class MslParser:
     if self.next.text in SPACES: space = self.take().text
     if self.is_next("const"): self.take()
     name = self.name()
-    if name not in (*SCALARS, *VECTORS, *MATRICES):
+    if name not in (*SCALARS, *VECTORS, *MATRICES, *(self.structures if space == "constant" else ())):
       raise SourceError(self.tokens[self.at - 1].line, f"unknown type name {name!r}")
     mark = self.take().text if self.next.text in ("*", "&") and space else ""
     return TypeName(name, space, mark)

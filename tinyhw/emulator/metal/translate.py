@@ -11,7 +11,7 @@ from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.metal import numbers
 from tinyhw.emulator.metal.numbers import INTEGERS
 from tinyhw.emulator.metal.parse import MATRICES, Argument, FunctionTree, Stmt, TypeName, parse
-from tinyhw.emulator.metal.types import Accessor, MslPointer, MslValue, ValueType, value_type
+from tinyhw.emulator.metal.types import Accessor, MslPointer, MslStructure, MslValue, ValueType, value_type
 from tinyhw.emulator.metal.values import ValueWriter
 from tinyhw.emulator.metal.words import SourceError
 from tinyhw.named_tuple import NamedTuple
@@ -23,19 +23,22 @@ MEETING = {"threadgroup_barrier mem_threadgroup": "barrier", "threadgroup_barrie
 
 class MslKernel(NamedTuple):
   """A translated kernel. make(accessors, call) returns the function of a thread: of its number in the grid, the group
-  and the lane. lines: of the source, by the line of Python. meets: is it a generator?"""
+  and the lane. lines: of the source, by the line of Python. meets: is it a generator? pointers: of a structure, in
+  order: the memory's name, and the type of its elements."""
   name: str
   arguments: tuple[Argument, ...]
   accessors: tuple[Accessor, ...]
   make: Any
   lines: tuple[int, ...]
   meets: bool
+  pointers: tuple[tuple[str, str], ...] = ()
 
 class FunctionWriter(ValueWriter):
   """The Python of one function. lines: the line of the source, and Python."""
   def __init__(self, tree: FunctionTree, helpers: dict[str, FunctionTree]):
     super().__init__(tree, helpers)
     self.lines: list[tuple[int, str]] = []
+    self.pointers: list[tuple[str, str]] = []
     self.depth = 2
     self.changed = {s.parts[0].text for s in statements(tree.body) if s.kind == "assign"}
 
@@ -157,6 +160,10 @@ def with_arguments(writer: FunctionWriter) -> None:
     if kind.mark == "*" and (attribute, kind.space) in (("buffer", "device"), ("buffer", "constant"),
                                                         ("threadgroup", "threadgroup")):
       writer.declare(a.name, MslPointer(a.name, kind.space, kind.name), tree.line)
+    elif kind.mark == "&" and attribute == "buffer" and kind.name in tree.structures:
+      writer.pointers += [(f"{a.name}.{p.name}", p.type.name) for p in tree.structures[kind.name]]
+      writer.declare(a.name, MslStructure({p.name: MslPointer(f"{a.name}.{p.name}", p.type.space, p.type.name)
+                                           for p in tree.structures[kind.name]}), tree.line)
     elif attribute in INLINE and kind == TypeName("uint"):
       writer.declare(a.name, MslValue(INLINE[attribute], ValueType("uint")), tree.line)
     else: raise SourceError(tree.line, f"argument {a.name!r} is not in the subset of kernels")
@@ -195,4 +202,4 @@ def translate(source: str) -> dict[str, MslKernel]:
   exec(compile("\n".join(text for _, text in lines), FILE, "exec"), namespace)
   origin = tuple(line for line, _ in lines)
   return {w.tree.name: MslKernel(w.tree.name, w.tree.arguments, tuple(w.accessors), namespace[f"make_{k}"], origin,
-                              w.meets) for k, w in enumerate(writers)}
+                              w.meets, tuple(w.pointers)) for k, w in enumerate(writers)}

@@ -31,6 +31,10 @@ class MslPointer(NamedTuple):
   base: int = 0
   at: str = ""
 
+class MslStructure(NamedTuple):
+  """An argument that is a structure of pointers."""
+  pointers: dict[str, MslPointer]
+
 class Accessor(NamedTuple):
   """A way into memory, for elements of a type: `lanes` adjacent ones, from `base` bytes on."""
   memory: str

@@ -10,9 +10,10 @@ from tinyhw.emulator.metal import numbers
 from tinyhw.emulator.metal.numbers import INTEGERS, SIGNED, SIZES, UNSIGNED, bits_of, range_of
 from tinyhw.emulator.metal.parse import MATRICES, VECTORS, Expr, FunctionTree, TypeName
 from tinyhw.emulator.metal.types import (
-  BOOL, FLOAT, Accessor, MslPointer, MslValue, ValueType, common, promoted, value_type)
+  BOOL, FLOAT, Accessor, MslPointer, MslStructure, MslValue, ValueType, common, promoted, value_type)
 from tinyhw.emulator.metal.words import SourceError
 
+Name = MslValue | MslPointer | MslStructure | ValueType   # what a name may stand for
 ARITHMETIC = ("+", "-", "*", "/", "%")
 BITWISE = ("&", "|", "^")
 COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
@@ -25,19 +26,19 @@ class ValueWriter:
   """
   def __init__(self, tree: FunctionTree, helpers: dict[str, FunctionTree]):
     self.tree, self.helpers = tree, helpers
-    self.scopes: list[dict[str, MslValue | MslPointer | ValueType]] = [{}]
+    self.scopes: list[dict[str, Name]] = [{}]
     self.accessors: dict[Accessor, str] = {}
     self.functions: dict[str, Any] = {}
     self.meets, self.sites = False, 0
 
   # **** names ****
 
-  def declare(self, name: str, what: MslValue | MslPointer | ValueType, line: int) -> None:
+  def declare(self, name: str, what: Name, line: int) -> None:
     if any(name in scope for scope in self.scopes):   # Python has one variable for both
       raise SourceError(line, f"redefinition of {name!r}; names that hide others are not in the subset of kernels")
     self.scopes[-1][name] = what
 
-  def find(self, name: str, line: int) -> MslValue | MslPointer | ValueType:
+  def find(self, name: str, line: int) -> Name:
     found = next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
     if found is None: raise SourceError(line, f"use of undeclared identifier {name!r}")
     return found
@@ -60,6 +61,9 @@ class ValueWriter:
     if e.kind == "name":
       found = self.find(e.text, e.line)
       if isinstance(found, MslPointer): return found
+    elif e.kind == "member" and e.parts[0].kind == "name":
+      structure = self.scopes[0].get(e.parts[0].text)
+      if isinstance(structure, MslStructure) and e.text in structure.pointers: return structure.pointers[e.text]
     elif e.kind == "cast" and e.type is not None and e.type.mark == "*": return self.pointer_as(e.type, e.parts[0])
     elif e.kind == "binary" and e.text == "+":
       found, by = self.pointer(e.parts[0]), self.value(e.parts[1])
