@@ -5,18 +5,12 @@ import pytest
 
 from tinyhw import Tensor
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
-from tinyhw.linalg.rules import column_at, first_bad, index, matrices, row_at, unbroadcast, with_rule
+from tinyhw.linalg.rules import column_at, first_bad, index, matrices, row_at
 
 def test_rows_and_columns() -> None:
   x = Tensor([[1.0, 2.0], [3.0, 4.0]])
   assert row_at(x, index(1)).tolist() == [[3.0, 4.0]]
   assert column_at(x, index(0)).tolist() == [[1.0], [3.0]]
-
-def test_a_rule_of_two_inputs() -> None:
-  a, b = Tensor([2.0]), Tensor([3.0])
-  y = with_rule(a.mul(b).detach(), (a, b), lambda y, g, a, b: (g.mul(b), g.mul(a)))
-  assert [d.tolist() for d in y.sum().gradient(a, b)] == [[3.0], [2.0]]
-  assert unbroadcast(Tensor.ones(2, 3), (1, 3)).tolist() == [[2.0, 2.0, 2.0]]
 
 def test_refuses() -> None:
   with pytest.raises(ShapeError, match="matrices"): matrices("f", Tensor([1.0]))

@@ -4,15 +4,16 @@ A panel of BLOCK columns is factored column by column; the rest is products of m
 Matrix Computations, 3.1, 3.4.1, 4.2, 5.2; the rules of gradients: Murray 2016, de Hoog et al. 2011.
 """
 from __future__ import annotations
+from collections.abc import Sequence
 from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.functional.operands import checked, common_shape, sizes
+from tinyhw.functional.rules import unbroadcast, with_rule
 from tinyhw.functional.shapes import cat, part
 from tinyhw.linalg.rules import (
-  BLOCK, column_at, columns_of, first_bad, identity, index, matrices, row_at, rows_of, transposed, unbroadcast,
-  with_rule)
+  BLOCK, column_at, columns_of, first_bad, identity, index, matrices, row_at, rows_of, transposed)
 from tinyhw.methods.decomposition import _triangle
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
@@ -343,12 +344,20 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
   return linalg_cholesky(input, upper=upper)
 
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-  """Solve A @ X = B from the triangle of A."""
+  """Solve A @ X = B from the triangle of A. The gradient of L is PyTorch's: as if all of L were read."""
   low = matrices("cholesky_solve", L, True)
-  if sizes(matrices("cholesky_solve", B))[-2] != sizes(low)[-1]:
-    raise ShapeError(f"cholesky_solve: {B.shape}, {L.shape}")
-  if upper: low = transposed(low)
-  return triangular(transposed(low), triangular(low, B, False), True)
+  right = matrices("cholesky_solve", B)
+  if sizes(right)[-2] != sizes(low)[-1]: raise ShapeError(f"cholesky_solve: {B.shape}, {L.shape}")
+  def solved(b: Tensor, c: Tensor) -> Tensor:
+    c = transposed(c) if upper else c
+    return triangular(transposed(c), triangular(c, b, False), True)
+  def rule(x: Tensor, g: Tensor, b: Tensor, c: Tensor) -> Sequence[Tensor]:
+    first = cholesky_solve(g, c, upper)
+    product = first.matmul(transposed(x))
+    product = product.add(transposed(product))
+    second = (c.matmul(product) if upper else product.matmul(c)).neg()
+    return unbroadcast(first, sizes(b)), unbroadcast(second, sizes(c))
+  return with_rule(solved(right.detach(), low.detach()), (right, low), rule)
 
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
   """Return the inverse of A from its triangle."""

@@ -1,21 +1,16 @@
-"""What the rooms of linalg share: checks of matrices, gradients by a rule, loops whose index is data.
+"""What the rooms of linalg share: checks of matrices, loops whose index is data.
 
 A step of a factorization differs from the next only in an index. The index is read from memory, so that all steps run
 the same few kernels, which are compiled once.
 """
 from __future__ import annotations
-from collections.abc import Callable, Sequence
 import functools
 from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.operands import checked, sizes
-from tinyhw.gradient import define_gradient
-from tinyhw.methods.graph import graph
 from tinyhw.tensor import Tensor
-from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp
 
 BLOCK = 32      # columns of a panel: more than these are a product of matrices
 
@@ -56,23 +51,6 @@ def column_at(x: Tensor, at: Tensor) -> Tensor:
 def identity(x: Tensor, n: int | None = None) -> Tensor:
   """Return an identity matrix of x's type."""
   return Tensor.eye(sizes(x)[-1] if n is None else n, dtype=x.dtype)
-
-Rule = Callable[..., Sequence[Tensor]]
-
-def with_rule(y: Tensor, inputs: Sequence[Tensor], rule: Rule) -> Tensor:
-  """Return y, a function of inputs, with a rule (y, gradient of y, *inputs) -> gradients of the inputs."""
-  node = graph.node(Ops.DETACH, y.dtype, (y.contiguous().uop, *[x.uop for x in inputs]), None, y.shape)
-  make = Tensor._new
-  def backward(own: UOp, g: UOp) -> tuple[UOp, ...]:
-    return tuple([d.uop for d in rule(make(own), make(g), *[make(u) for u in own.src[1:]])])
-  define_gradient(node, tuple(x.uop for x in inputs), backward)
-  return make(node)
-
-def unbroadcast(g: Tensor, shape: Sequence[int]) -> Tensor:
-  """Sum a gradient over axes along which its tensor was broadcast."""
-  extra = g.ndim - len(shape)
-  axes = tuple([i for i, d in enumerate(sizes(g)) if i < extra or shape[i - extra] == 1 != d])
-  return g.sum(axes, keepdim=True).reshape(tuple(shape)) if axes else g
 
 def first_bad(what: str, info: Tensor, reason: str) -> None:
   """Raise ArgumentError if an entry of info is not 0, and name the entry of the batch."""

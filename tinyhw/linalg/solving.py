@@ -10,7 +10,8 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.operands import checked, common_shape, sizes
 from tinyhw.linalg.factors import block, pivoted, substitute, triangular, zero_pivot
-from tinyhw.linalg.rules import first_bad, identity, matrices, transposed, unbroadcast, with_rule
+from tinyhw.functional.rules import unbroadcast, with_rule
+from tinyhw.linalg.rules import first_bad, identity, matrices, transposed
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 

@@ -11,7 +11,8 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError
 from tinyhw.functional.operands import sizes
 from tinyhw.linalg.factors import QR, linalg_qr
-from tinyhw.linalg.rules import identity, matrices, transposed, with_rule
+from tinyhw.functional.rules import with_rule
+from tinyhw.linalg.rules import identity, matrices, transposed
 from tinyhw.methods.base import Handle
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
