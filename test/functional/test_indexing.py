@@ -43,3 +43,19 @@ def test_values() -> None:
   lambda: torch.masked_scatter(torch.ones(3), torch.tensor([True] * 3), torch.ones(2))])
 def test_refuses(call: object) -> None:
   with pytest.raises(TinyError): call()  # type: ignore[operator]
+
+@pytest.mark.parametrize("name", ("gather", "scatter_add", "index_add", "index_copy", "index_select", "index_reduce"))
+def test_negative_indices_are_refused_where_pytorch_refuses_them(name: str) -> None:
+  index, x = torch.tensor([-1]), torch.ones(3)
+  rest = {"gather": (), "index_select": (), "index_reduce": (torch.ones(1), "amax")}.get(name, (torch.ones(1),))
+  with pytest.raises(TinyError, match="is -1; it must be from 0 to 2"): getattr(torch, name)(x, 0, index, *rest)
+
+def test_indices_that_are_not_computed_yet_are_not_computed_for_a_check() -> None:
+  x, index = torch.arange(3.0), torch.tensor([0, 1]).realize() + 1
+  assert torch.gather(x, 0, index).tolist() == [1.0, 2.0]
+  with pytest.raises(TinyError, match="it must be from"): x[torch.tensor([[3]])]
+  with pytest.raises(TinyError, match="index of axis 1 is -4"): torch.ones(2, 3)[:, torch.tensor([-4])]
+  with pytest.raises(TinyError, match="index of axis 1 is 5"): torch.ones(2, 3)[..., torch.tensor([5])]
+  with pytest.raises(TinyError, match="index of axis 0 is 5"): torch.ones(2, 3).index_put((torch.tensor([5]),), x[0])
+  y = torch.zeros(3)
+  with pytest.raises(TinyError, match="index of axis 0 is 4"): y[torch.tensor([4])] = 1.0

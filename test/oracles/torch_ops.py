@@ -4,6 +4,9 @@
     python3 test/oracles/torch_ops.py -v               # and the reasons, operator by operator
     python3 test/oracles/torch_ops.py -v linalg. sort  # operators whose names begin so
     python3 test/oracles/torch_ops.py --errors         # PyTorch's samples of bad input: which are refused
+    python3 test/oracles/torch_ops.py --gradients      # gradients of all float inputs, against autograd
+    python3 test/oracles/torch_ops.py --second         # gradients of these gradients
+    python3 test/oracles/torch_ops.py --dtype float16  # another type of the inputs
     python3 test/oracles/torch_ops.py --record         # write the counts to test/oracles/torch_ops.json
 
 An operator is a name; its variants are counted together. It is whole if all samples agree in value, type and shape by
@@ -12,6 +15,8 @@ is wrong if it gives another result; one that raises is failed, and not wrong. R
 compared by a property: DRAWN by type and shape, and the others as the database's own `output_process_fn_grad` says.
 A sample agrees by accuracy if its distance from PyTorch's float64 result is about that of PyTorch's float32 result: at
 most twice in the mean square, and at most MOST_FARTHER times in the largest difference. The counts name these samples.
+A gradient that is not autograd's agrees by differences if it is that of float64 difference quotients along three
+directions, and autograd's is not.
 
 Needs the extra `oracles` of setup.py; without it, the command says so and ends.
 """
@@ -89,19 +94,26 @@ def main() -> int:
   parser.add_argument("names", nargs="*", help="beginnings of names; all if there are none")
   parser.add_argument("-v", action="store_true", help="reasons")
   parser.add_argument("--errors", action="store_true", help="samples of bad input instead")
-  parser.add_argument("--gradients", action="store_true", help="gradients of all float inputs instead, against "
-                                                              "autograd")
+  parser.add_argument("--gradients", action="store_true", help="gradients of all float inputs, against autograd")
+  parser.add_argument("--second", action="store_true", help="gradients of a weighted sum of the gradients")
   parser.add_argument("--record", action="store_true", help=f"write the counts to {RECORD.name}")
   parser.add_argument("--dtype", default="float32")
   parser.add_argument("--most", type=int, default=0, help="samples of one operator, spread over all; 0: all of them")
   options = parser.parse_args()
   if is_missing(): return 0
-  kind = "errors" if options.errors else "gradients" if options.gradients else "values"
+  kind = ("errors" if options.errors else "second gradients" if options.second else
+          "gradients" if options.gradients else "values")
   verdicts = judge(options.names, options.dtype, options.most, kind, options.v)
-  found = counts(verdicts)
+  found = counts(verdicts, "by differences" if "gradients" in kind else "by accuracy")
   print(json.dumps(found))
-  if options.record: RECORD.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+  if options.record: record(f"{kind}, {options.dtype}", found, options.most)
   return int(not options.errors and found["operators with a wrong sample"] > 0)
+
+def record(title: str, found: dict[str, Any], most: int) -> None:
+  """Write counts below a title: what was judged, and of which type. Of a share, say how many samples at most."""
+  known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+  known[title] = {**found, **({"samples of an operator, at most": most} if most else {})}
+  RECORD.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
 
 def judge(names: list[str], dtype: str = "float32", most: int = 0, what: str = "values",
           verbose: bool = False) -> dict[str, Verdict]:
@@ -126,7 +138,7 @@ def judge(names: list[str], dtype: str = "float32", most: int = 0, what: str = "
         print(f"         {count} x {reason}", flush=True)
   return verdicts
 
-def counts(verdicts: dict[str, Verdict]) -> dict[str, Any]:
+def counts(verdicts: dict[str, Verdict], otherwise: str = "by accuracy") -> dict[str, Any]:
   torch = importlib.import_module("torch")
   kinds = collections.Counter(v.kind for v in verdicts.values())
   return {"torch": torch.__version__, "date": time.strftime("%Y-%m-%d"), "operators": len(verdicts),
@@ -134,7 +146,7 @@ def counts(verdicts: dict[str, Verdict]) -> dict[str, Any]:
           "operators with a wrong sample": sum(bool(v.wrong) for v in verdicts.values()),
           "samples": sum(v.agree + v.wrong + v.failed for v in verdicts.values()),
           "agree": sum(v.agree for v in verdicts.values()),
-          "of these, by accuracy": sum(v.accurate for v in verdicts.values()),
+          f"of these, {otherwise}": sum(v.accurate for v in verdicts.values()),
           "wrong": sum(v.wrong for v in verdicts.values())}
 
 class Operator:
@@ -152,12 +164,15 @@ class Operator:
       for part in self.name.removeprefix("torch.").split("."): holder = getattr(holder, part)
       if callable(holder): return holder
     except (AttributeError, ImportError): pass
+    if self.name.endswith("_") and hasattr(self.ours.tensor(1.0), self.name):     # it writes in place
+      return lambda x, *args, **keywords: getattr(x, self.name)(*args, **keywords)
     member = getattr(self.ours.Tensor, self.name, None)
     if isinstance(member, property): return member.fget
     return member if callable(member) else None
 
   def verdict(self, ops: list[Any], kind: Any, most: int, what: str) -> Verdict:
-    judges = {"values": self.judge, "errors": self.refuses, "gradients": self.differentiates}
+    judges = {"values": self.judge, "errors": self.refuses, "gradients": self.differentiates,
+              "second gradients": self.differentiates}
     errors = what == "errors"
     tally: collections.Counter[str] = collections.Counter()
     reasons: collections.Counter[str] = collections.Counter()
@@ -170,14 +185,17 @@ class Operator:
         continue
       if most and len(samples) > most: samples = samples[::-(-len(samples) // most)]
       self.original, self.variant = op.op, op.variant_test_name
-      if what == "gradients" and (not op.supports_autograd or self.name in DRAWN): continue
+      if "gradients" in what and (not op.supports_autograd or self.name in DRAWN): continue
+      self.order = 2 if what == "second gradients" else 1
+      if self.order == 2 and not op.supports_gradgrad: continue
       for sample in samples:
         if errors and any(word in sample.error_regex for word in NOT_ASKED): continue
         outcome, reason = ("failed", "absent") if self.function is None else judges[what](sample)
         tally[outcome] += 1
         if outcome in ("wrong", "failed"): reasons[f"{outcome}: {reason}"] += 1
-    return Verdict(tally["agree"] + tally["accurate"], tally["accurate"], tally["wrong"], tally["failed"],
-                   self.function is None, dict(reasons))
+    special = tally["accurate"] + tally["by differences"]
+    return Verdict(tally["agree"] + special, special, tally["wrong"], tally["failed"], self.function is None,
+                   dict(reasons))
 
   # ***** one sample *****
 
@@ -213,13 +231,12 @@ class Operator:
       inputs.append(x.detach().clone().requires_grad_())
       return inputs[-1]
     asked = sample.transform(wanting)
-    leaves = {id(x): self.mine(x).requires_grad_() for x in inputs}
-    self.leaves = leaves
+    self.leaves = {id(x): self.mine(x).requires_grad_() for x in inputs}
+    mine = list(self.leaves.values())
     try:
       total = self.weighted(ours, sample.output_process_fn_grad(self.call(asked)))
-      if total is not None: total.backward()
-      found = [None if leaves[id(x)].grad is None else self.theirs(leaves[id(x)].grad) for x in inputs]
-    except self.errors.GradientError: found = [None] * len(inputs)
+      found = [self.theirs(g) for g in self.slopes(ours, total, mine)] if mine else []
+    except self.errors.GradientError: found = [torch.zeros_like(x) for x in inputs]
     except Exception as error:   # noqa: BLE001
       return "failed", f"{type(error).__name__}: {error}".split("\n")[0][:170]
     finally: self.leaves = {}
@@ -227,15 +244,45 @@ class Operator:
       total = self.weighted(torch, sample.output_process_fn_grad(self.original(asked.input, *asked.args,
                                                                                **asked.kwargs)))
       if total is None or not total.requires_grad: return "agree", ""
-      total.backward()
+      expected = self.slopes(torch, total, inputs)
     except Exception: return "agree", ""   # noqa: BLE001  # autograd has none
-    for a, x in zip(found, inputs):
-      b = x.grad
-      if b is None: continue
-      try: torch.testing.assert_close(torch.zeros_like(b) if a is None else a, b, rtol=1e-3, atol=1e-3, equal_nan=True)
+    for a, b in zip(found, expected):
+      try: torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3, equal_nan=True)
       except Exception as error:   # noqa: BLE001
+        if self.order == 1 and self.is_the_slope(asked, sample, inputs, found, expected): return "by differences", ""
         return "wrong", " ".join(f"{sample.summary()} {error}".split())[:330]
     return "agree", ""
+
+  order = 1
+
+  def slopes(self, torch: Any, total: Any, leaves: list[Any]) -> list[Any]:
+    """The gradients of a sum, or those of a weighted sum of these: zeros where there are none."""
+    if total is None: return [torch.zeros_like(x) for x in leaves]
+    for last in range(self.order, 0, -1):
+      if total is None or torch is self.torch and not total.requires_grad: return [torch.zeros_like(x) for x in leaves]
+      found = torch.autograd.grad(total, leaves, create_graph=last > 1, allow_unused=True)
+      if last > 1: total = self.weighted(torch, [g for g in found if g is not None])
+    return [torch.zeros_like(x) if g is None else g.to_dense() if torch is self.torch and g.is_sparse else g
+            for x, g in zip(leaves, found)]
+
+  def is_the_slope(self, asked: Any, sample: Any, inputs: list[Any], found: list[Any], expected: list[Any]) -> bool:
+    """Are our gradients those of difference quotients in float64 along three directions, and autograd's not?"""
+    torch, step = self.torch, 1e-6
+    places = {id(x): k for k, x in enumerate(inputs)}
+    def at(moves: list[Any]) -> Any:
+      moved = asked.transform(lambda x: x.detach().double() + moves[places[id(x)]] if id(x) in places else x)
+      return self.weighted(torch, sample.output_process_fn_grad(self.original(moved.input, *moved.args,
+                                                                              **moved.kwargs)))
+    ours = theirs = True
+    for k in range(3):
+      ways = [torch.linspace(-1, 1, max(x.numel(), 1), dtype=torch.float64)[:x.numel()].add(0.3 * k).mul(k + 1).sin()
+              .reshape(x.shape) for x in inputs]
+      try: slope = (at([w * step for w in ways]) - at([-w * step for w in ways])) / (2 * step)
+      except Exception: return False   # noqa: BLE001  # no float64
+      sums = [sum(float((g.double() * w).sum()) for g, w in zip(many, ways)) for many in (found, expected)]
+      near = [abs(s - float(slope)) <= 1e-3 * (1 + abs(float(slope))) for s in sums]
+      ours, theirs = ours and near[0], theirs and near[1]
+    return ours and not theirs
 
   leaves: dict[int, Any] = {}
 
@@ -251,7 +298,11 @@ class Operator:
     return total
 
   def refuses(self, sample: Any) -> tuple[str, str]:
-    """Does an error of ours answer a sample of bad input?"""
+    """Does an error of ours answer a sample of bad input? One that PyTorch answers itself is not asked for."""
+    given = sample.sample_input
+    try: self.original(given.input, *given.args, **given.kwargs)
+    except Exception: pass   # noqa: BLE001  # any error is PyTorch's answer
+    else: return "answered", ""
     try: found = self.call(sample.sample_input)
     except self.errors.InternalError as error: return "failed", f"internal: {error}"[:150]
     except self.errors.TinyError: return "agree", ""
@@ -305,6 +356,7 @@ class Operator:
     for a, b, c in zip(*many):
       if not isinstance(b, torch.Tensor): return False
       if a.shape != b.shape or a.dtype != b.dtype: return False
+      if not b.numel(): continue
       if b.is_complex(): a, b, c = (torch.view_as_real(x.resolve_conj()) for x in (a, b, c))
       if not b.is_floating_point():
         if not torch.equal(a, b): return False
@@ -340,7 +392,7 @@ class Operator:
       if x.numel() and x.numel() < count and x.is_contiguous() and x.dtype is not torch.bfloat16:   # a part of storage
         flat = self.ours.tensor(torch.empty(0, dtype=x.dtype).set_(x.untyped_storage(), 0, (count,), (1,)).numpy())
         return flat[x.storage_offset():x.storage_offset() + x.numel()].reshape(tuple(x.shape))
-      return self.ours.tensor(x.tolist() if x.dtype is torch.bfloat16 else x.numpy(), dtype=self.mine(x.dtype))
+      return self.ours.tensor((x.float() if x.dtype is torch.bfloat16 else x).numpy(), dtype=self.mine(x.dtype))
     if isinstance(x, (torch.dtype, torch.memory_format, torch.layout)):
       return getattr(self.ours, str(x).removeprefix("torch."), x)
     if isinstance(x, torch.device): return str(x)
@@ -356,8 +408,7 @@ class Operator:
     torch = self.torch
     if isinstance(x, self.ours.Tensor):
       kind = getattr(torch, str(x.dtype).removeprefix("dtypes."))
-      flat = x.tolist() if kind is torch.bfloat16 else x.numpy()
-      return torch.tensor(flat, dtype=kind).reshape(tuple(int(d) for d in x.shape))
+      return torch.tensor((x.float() if kind is torch.bfloat16 else x).numpy(), dtype=kind)
     if isinstance(x, (tuple, list)): return tuple([self.theirs(y) for y in x])
     return x
 

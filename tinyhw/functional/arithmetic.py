@@ -10,6 +10,7 @@ from tinyhw.dtype import complex_of, dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.operands import (
   axis_of, broadcast, checked, floats, is_scalar, rank, result_type, sizes, tensor, tensors, want_float, want_int)
+from tinyhw.functional.rules import with_rule
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import real, whole
 from tinyhw.tensor import Tensor
@@ -49,23 +50,29 @@ def div(input: Any, other: Any, rounding_mode: str | None = None) -> Tensor:
   if rounding_mode is None:
     a, b = floats(input, other)
     return a.div(b)
-  a, b = tensors(input, other)
+  a, b = _numbers("div", input, other)
   return a.div(b, rounding_mode=rounding_mode)
+
+def _numbers(what: str, input: Any, other: Any) -> list[Tensor]:
+  """Return operands as tensors of their common type. Raises DTypeError if it is bool."""
+  found = tensors(input, other)
+  if found[0].dtype is dtypes.bool: raise DTypeError(f"{what} wants numbers, not two bools; cast one with .long()")
+  return found
 
 def floor_divide(input: Any, other: Any) -> Tensor:
   """Return floor(input / other)."""
-  a, b = tensors(input, other)
+  a, b = _numbers("floor_divide", input, other)
   return a.div(b, rounding_mode="floor")
 
 def remainder(input: Any, other: Any) -> Tensor:
   """Return the remainder with the sign of the divisor."""
-  a, b = tensors(input, other)
+  a, b = _numbers("remainder", input, other)
   found = a.mod(b)
   return found if not dtypes.is_float(found.dtype) else found.isinf().where(a.sub(a.div(b).floor().mul(b)), found)
 
 def fmod(input: Any, other: Any) -> Tensor:
   """Return the remainder with the sign of the dividend."""
-  a, b = tensors(input, other)
+  a, b = _numbers("fmod", input, other)
   return a.fmod(b)
 
 def pow(input: Any, exponent: Any) -> Tensor:
@@ -74,7 +81,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
     kind = result_type(input, exponent)
     if isinstance(exponent, bool): exponent = int(exponent)
     return input._self().cast(kind).pow(exponent)
-  a, b = tensors(input, exponent)
+  a, b = _numbers("pow", input, exponent)
   return a.pow(b)
 
 def float_power(input: Any, exponent: Any) -> Tensor:
@@ -164,7 +171,9 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
   stepped = bits.add(away.where(1, -1).cast(kind)).bitcast(a.dtype)
   least = Tensor.full((), 1, kind).bitcast(a.dtype)
   found = a.eq(0).where(b.gt(0).where(least, least.neg()), stepped)
-  return (a.isnan() | b.isnan()).where(math.nan, a.eq(b).where(b, found))
+  found = (a.isnan() | b.isnan()).where(math.nan, a.eq(b).where(b, found))
+  def rule(y: Tensor, g: Tensor, x: Tensor) -> tuple[Tensor]: return (x.ne(b.detach()).where(g, 0),)
+  return with_rule(found.detach(), (a,), rule)
 
 def hypot(input: Tensor, other: Tensor) -> Tensor:
   """Return sqrt(input**2 + other**2) without overflow."""

@@ -8,7 +8,8 @@ import math
 from typing import Any
 
 from tinyhw.dtype import dtypes
-from tinyhw.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from tinyhw.errors import ArgumentError, DTypeError, ShapeError
+from tinyhw.functional.known import is_known, want_index, want_indices
 from tinyhw.functional.operands import as_row, axis_of, checked, common_shape, sizes, tensor, want_int
 from tinyhw.functional.shapes import linalg_diagonal, movedim, part
 from tinyhw.methods.base import Handle
@@ -25,12 +26,6 @@ def _along(x: Tensor, axis: int, index: Tensor) -> Tensor:
   shape = [sizes(index)[0] if i == axis else 1 for i in range(x.ndim)]
   return index.reshape(shape).expand([sizes(index)[0] if i == axis else d for i, d in enumerate(sizes(x))])
 
-def _checked_values(what: str, input: Tensor, index: Any, n: int) -> None:
-  """Raise IndexRangeError if indices that the host knows are outside of their axis."""
-  x = index._self() if isinstance(index, Handle) else None
-  if x is not None and x.numel() and (x.min().item() < -n or x.max().item() >= n):
-    raise IndexRangeError(f"{what}: an index is outside of an axis of {n}")
-
 def _nonnegative(index: Tensor, n: int) -> Tensor: return index.lt(0).where(index.add(n), index)
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -38,14 +33,14 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
   index = _vector("index_select", index)
   axis = axis_of(checked("index_select", input), dim)
   if not input.ndim: return input.reshape(1).gather(0, index).reshape(() if sizes(index) == (1,) else (-1,))
-  _checked_values("index_select", input, index, sizes(input)[axis])
+  want_index("an index of index_select", index, sizes(input)[axis])
   return input[(slice(None),) * axis + (index,)]
 
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
   """Return input with a value at the indices of an axis."""
   if isinstance(value, Handle) and value.ndim: raise ShapeError(f"value has shape {value.shape}; it has no axes")
   axis, index, x = axis_of(input, dim), _vector("index_fill", index), as_row(input)
-  _checked_values("index_fill", x, index, sizes(x)[axis])
+  want_index("an index of index_fill", index, sizes(x)[axis], -sizes(x)[axis])
   places = _along(x, axis, _nonnegative(index, sizes(x)[axis]))
   values = tensor(value, input, x.dtype).expand(sizes(places))
   return x.scatter(axis, places, values).reshape(sizes(input))
@@ -79,8 +74,8 @@ def _row_operands(what: str, input: Tensor, dim: int, index: Tensor, source: Ten
   wanted = tuple([sizes(index)[0] if i == axis else d for i, d in enumerate(sizes(x))])
   found = sizes(as_row(source)) if x.ndim == 1 else sizes(source)
   if found != wanted: raise ShapeError(f"{what} wants a source of shape {wanted}, not {source.shape}")
-  _checked_values(what, x, index, sizes(x)[axis])
-  return axis, _nonnegative(index, sizes(x)[axis]), x, source.reshape(wanted)
+  want_index(f"an index of {what}", index, sizes(x)[axis])
+  return axis, index, x, source.reshape(wanted)
 
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
   """Return out[i][j] = input[index[i][j]][j] for dim 0."""
@@ -89,7 +84,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
   x = as_row(input)
   if not index.numel(): return Tensor.empty(*sizes(index), dtype=x.dtype)
   if max(index.ndim, 1) != x.ndim: raise ShapeError(f"gather: an index of {index.shape} for {input.shape}")
-  _checked_values("gather", x, index, sizes(x)[axis])
+  want_index("an index of gather", index, sizes(x)[axis])
   return x.gather(axis, as_row(index)).reshape(sizes(index))
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
@@ -102,6 +97,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
                        [1 if i == axis else d for i, d in enumerate(sizes(indices))])
   wide = [input.expand([sizes(x)[i] if i == axis else d for i, d in enumerate(shape)]) if x is input else
           indices.expand([sizes(x)[i] if i == axis else d for i, d in enumerate(shape)]) for x in (input, indices)]
+  want_index("an index of take_along_dim", indices, sizes(input)[axis], -sizes(input)[axis])
   return gather(wide[0], axis, _nonnegative(wide[1], sizes(input)[axis]))
 
 def take(input: Tensor, index: Tensor) -> Tensor:
@@ -109,7 +105,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
   want_int("take's index", checked("take", index))
   flat = input.reshape(-1)
   if not index.numel(): return Tensor.empty(*sizes(index), dtype=input.dtype)
-  _checked_values("take", flat, index, sizes(flat)[0])
+  want_index("an index of take", index, sizes(flat)[0], -sizes(flat)[0])
   return flat.gather(0, _nonnegative(index, sizes(flat)[0]).reshape(-1)).reshape(sizes(index))
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
@@ -119,7 +115,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
   if source.numel() != index.numel(): raise ShapeError(f"put: {source.numel()} values for {index.numel()} indices")
   flat = input.reshape(-1)
   if not index.numel(): return input.clone()
-  _checked_values("put", flat, index, sizes(flat)[0])
+  want_index("an index of put", index, sizes(flat)[0], -sizes(flat)[0])
   places = _nonnegative(index, sizes(flat)[0]).reshape(-1)
   values = source.reshape(-1)
   found = flat.scatter_reduce(0, places, values, "sum") if accumulate else flat.scatter(0, places, values)
@@ -127,7 +123,9 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
   """Return input with values at indices, one tensor for each of the first axes, or added there."""
-  places = _numbered(input)[tuple([slice(None) if i is None else i for i in indices])]
+  chosen = tuple([slice(None) if i is None else i for i in indices])
+  want_indices(input, chosen)
+  places = _numbered(input)[chosen]
   wide = checked("index_put", values).cast(input.dtype).expand(sizes(places))
   return put(input, places.contiguous(), wide.contiguous(), accumulate)
 
@@ -154,7 +152,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
   want_int("scatter's index", checked("scatter", index))
   if not index.numel(): return input.clone()
   if max(index.ndim, 1) != x.ndim: raise ShapeError(f"scatter: an index of {index.shape} for {input.shape}")
-  _checked_values("scatter", x, index, sizes(x)[axis])
+  want_index("an index of scatter", index, sizes(x)[axis])
   if isinstance(src, Handle):
     if src.dtype is not x.dtype: raise DTypeError(f"scatter wants one type, not {x.dtype} and {src.dtype}")
     values = as_row(src._self())
@@ -173,7 +171,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
   if checked("scatter_reduce", src).dtype is not x.dtype:
     raise DTypeError(f"scatter_reduce wants one type, not {x.dtype} and {src.dtype}")
   if not index.numel(): return input.clone()
-  _checked_values("scatter_reduce", x, index, sizes(x)[axis])
+  want_index("an index of scatter_reduce", index, sizes(x)[axis])
   return x.scatter_reduce(axis, as_row(index), as_row(src), reduce, include_self).reshape(sizes(input))
 
 # ***** parts replaced *****
@@ -204,8 +202,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
   if source.dtype is not input.dtype: raise DTypeError(f"masked_scatter wants one type, not {source.dtype}")
   shape = common_shape(sizes(input), sizes(mask))
   wide, flat = mask.expand(shape).reshape(-1), source.reshape(-1)
-  count = wide.int().sum().item()
-  if count > source.numel(): raise ShapeError(f"masked_scatter wants {count} values, and source has {source.numel()}")
+  if is_known(mask) and (count := wide.int().sum().item()) > source.numel():
+    raise ShapeError(f"masked_scatter wants {count} values, and source has {source.numel()}")
   if not source.numel(): return input.expand(shape)
   order = wide.int().cumsum(0).sub(1).maximum(0)
   return wide.where(flat.gather(0, order), input.expand(shape).reshape(-1)).reshape(shape)

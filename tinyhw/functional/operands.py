@@ -137,6 +137,7 @@ def reduced(x: Tensor, reduction: str) -> Tensor:
   """Return the mean, the sum or all of losses. Raises ArgumentError for another reduction."""
   if reduction not in ("mean", "sum", "none"):
     raise ArgumentError(f"reduction is 'mean', 'sum' or 'none', not {reduction!r}")
+  if reduction == "mean": want_inexact("a mean", x)
   return x.mean() if reduction == "mean" else x.sum() if reduction == "sum" else x
 
 def dtype_or(dtype: Any, otherwise: DType) -> DType: return otherwise if dtype is None else to_dtype(dtype)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
+from tinyhw.functional.known import want_all
 from tinyhw.functional.operands import as_row, axis_of, checked, floats, sizes, want_float, want_int
 from tinyhw.functional.reductions import ValuesIndices, sort
 from tinyhw.functional.shapes import cat, movedim
@@ -40,8 +41,7 @@ def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, 
   elif not 0 <= real("q", q) <= 1: raise ArgumentError(f"q is {q}; it is from 0 to 1")
   shares = q._self() if isinstance(q, Handle) else Tensor(float(q), dtype=input.dtype)
   many = shares.ndim == 1
-  if isinstance(q, Handle) and not shares.ge(0).bitwise_and(shares.le(1)).all().item():
-    raise ArgumentError("q has elements outside of 0..1")
+  if isinstance(q, Handle): want_all("q has elements outside of 0..1", shares.ge(0).bitwise_and(shares.le(1)), q)
   axis = None if dim is None else axis_of(input, dim)
   x = input.flatten().unsqueeze(-1).transpose(0, 1).squeeze(0) if axis is None else as_row(input).transpose(axis, -1)
   n = sizes(x)[-1]
@@ -193,8 +193,7 @@ _count = range
 def _edges(x: Tensor, bins: Any, given: Any) -> Tensor:
   if isinstance(bins, Handle):
     edges = bins._self()
-    if x.numel() and edges[1:].lt(edges[:-1]).any().item():
-      raise ArgumentError("histogram wants edges in ascending order")
+    if x.numel(): want_all("histogram wants edges in ascending order", edges[1:].ge(edges[:-1]), edges)
     return edges
   n = whole("bins", bins, 1)
   low, high = (0.0, 1.0) if given is None else (float(given[0]), float(given[1]))
@@ -215,7 +214,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
     if w.ndim > 1 or sizes(as_row(w))[0] != sizes(as_row(x))[-1]:
       raise ShapeError(f"{name} wants a weight for each of {sizes(as_row(x))[-1]} observations, not {w.shape}")
     if dtypes.is_float(w.dtype) == (name == "fweights"): raise DTypeError(f"{name} has type {w.dtype}")
-    if w.numel() and w.lt(0).any().item(): raise ArgumentError(f"{name} has negative elements")
+    want_all(f"{name} has negative elements", w.ge(0), w)
   rows = x.reshape(1, -1) if x.ndim < 2 else x
   if not rows.numel(): return Tensor.full((), math.nan, x.dtype) if x.ndim < 2 else Tensor.full(
     (sizes(rows)[0],) * 2, math.nan, x.dtype)

@@ -47,3 +47,13 @@ def test_random_tensors() -> None:
   (lambda: torch.multinomial(torch.ones(2), 3), ArgumentError), (lambda: torch.randint(3, 3, (2,)), ArgumentError)])
 def test_refuses(call: object, error: type) -> None:
   with pytest.raises(error): call()  # type: ignore[operator]
+
+def test_draws_refuse_what_is_no_chance() -> None:
+  for draw in (lambda: torch.bernoulli(torch.tensor([1.5])), lambda: torch.zeros(2).bernoulli_(2.0),
+               lambda: torch.normal(torch.zeros(1), torch.tensor([-1.0]))):
+    with pytest.raises(ArgumentError): draw()
+
+def test_weights_are_computed_once_for_check_and_draw() -> None:
+  weights = torch.tensor([0.0, 1.0]).realize() * 2
+  assert torch.multinomial(weights, 3, replacement=True).tolist() == [1, 1, 1]
+  with pytest.raises(ArgumentError, match="weights that are finite"): torch.multinomial(weights * float("nan"), 1)

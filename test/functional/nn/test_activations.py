@@ -5,7 +5,7 @@ import pytest
 from torch_cases import agree
 
 import tinyhw.compat.torch as torch
-from tinyhw.errors import ArgumentError
+from tinyhw.errors import ArgumentError, IndexRangeError
 
 F = torch.nn.functional
 
@@ -60,3 +60,8 @@ def test_gumbel_softmax() -> None:
   assert torch.nn.functional.gumbel_softmax(x, hard=True, dim=0).sum(0).tolist() == pytest.approx([1.0] * 3, abs=1e-4)
   (hard * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
   assert x.grad.abs().sum().item() > 0
+
+@pytest.mark.parametrize("classes, count", [([0, 3], 3), ([-1], 3), ([-1], -1)])
+def test_one_hot_refuses_other_classes(classes: list[int], count: int) -> None:
+  with pytest.raises(IndexRangeError, match="a class is"):
+    torch.nn.functional.one_hot(torch.tensor(classes), count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 from torch_cases import agree
 
+from tinyhw import TinyJit
 import tinyhw.compat.torch as torch
 from tinyhw.errors import TinyError
 
@@ -32,3 +33,16 @@ def test_values() -> None:
   lambda: F.scaled_dot_product_attention(*[torch.ones(2, 2)] * 3, attn_mask=torch.ones(2, 2), is_causal=True)])
 def test_refuses(call: object) -> None:
   with pytest.raises(TinyError): call()  # type: ignore[operator]
+
+@pytest.mark.parametrize("offsets, says", [
+  ([1, 2], "the first of the offsets is 1"), ([0, 9], "one of the offsets is 9; it must be from 0 to 3"),
+  ([0, 2, 1], "ascending order")])
+def test_offsets_of_bags_are_checked(offsets: list[int], says: str) -> None:
+  with pytest.raises(TinyError, match=says):
+    F.embedding_bag(torch.tensor([0, 1, 2]), torch.ones(3, 2), torch.tensor(offsets))
+
+def test_rows_are_read_in_a_captured_step() -> None:
+  table = torch.arange(6.0).reshape(3, 2).contiguous().realize()
+  @TinyJit
+  def row(i: torch.Tensor) -> torch.Tensor: return F.embedding(i, table).realize()
+  for k in (0, 2, 1): assert row(torch.tensor([k]).realize()).tolist() == [[2.0 * k, 2.0 * k + 1]]

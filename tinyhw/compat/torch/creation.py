@@ -11,6 +11,7 @@ from tinyhw.compat.torch.dress import kind_of
 from tinyhw.compat.torch.generators import drawing
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
+from tinyhw.functional.known import at_hand, want_all
 from tinyhw.functional.operands import checked, number_type, sizes, tensors
 from tinyhw.helpers import argfix
 from tinyhw.methods.base import Handle, complex_room
@@ -282,16 +283,20 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None,
            layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
   """Return numbers drawn from normal distributions with means and deviations, numbers or tensors."""
   if is_number(std) and std < 0: raise ArgumentError(f"std is {std}; it is not negative")
-  if isinstance(std, Handle) and std.numel() and std.lt(0).any().item(): raise ArgumentError("a std is negative")  # type: ignore[attr-defined]
+  if isinstance(std, Tensor): want_all("normal: an element of std is negative", std.ge(0), std)
   if size is not None: return Tensor.randn(*_shape((size,)), dtype=_kind(dtype)).mul(std).add(mean)
   a, b = tensors(mean, std)
   wide = a.add(b)
   return Tensor.randn(*sizes(wide), dtype=wide.dtype).mul(b).add(a)
 
+_CHANCE = "bernoulli wants probabilities; one is outside of 0..1"
+
 @drawing
 def bernoulli(input: Tensor, p: float | None = None) -> Tensor:
   """Return 1 with the probability that an element (or p) is, else 0."""
   chance = checked("bernoulli", input) if p is None else p
+  if isinstance(chance, Tensor): want_all(_CHANCE, chance.ge(0).bitwise_and(chance.le(1)), chance)
+  elif not 0 <= chance <= 1: raise ArgumentError(_CHANCE)
   return Tensor.rand(*sizes(input)).lt(chance).cast(input.dtype)
 
 @drawing
@@ -305,9 +310,10 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False) -> T
     raise ArgumentError(f"{num_samples} draws without replacement of {sizes(input)[-1]}")
   if sizes(input)[-1] > _MOST_CATEGORIES:
     raise ArgumentError(f"multinomial draws from at most {_MOST_CATEGORIES} weights, not {sizes(input)[-1]}")
-  rows = input.detach() if input.ndim == 2 else input.detach().unsqueeze(0)
-  if not (rows.isfinite() & rows.ge(0)).all().item() or rows.sum(1).eq(0).any().item():
-    raise ArgumentError("multinomial wants weights that are finite, not negative, and not all zero")
+  input = at_hand(input)
+  rows = input if input.ndim == 2 else input.unsqueeze(0)
+  want_all("multinomial wants weights that are finite, not negative, and not all zero",
+           (rows.isfinite() & rows.ge(0)).all(1) & rows.sum(1).ne(0), input)
   if replacement or num_samples == 1:
     return input.multinomial(num_samples, replacement).long()
   keys = Tensor.rand(*sizes(input), dtype=input.dtype).log().div(input)      # Efraimidis and Spirakis 2006

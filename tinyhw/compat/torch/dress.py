@@ -87,7 +87,7 @@ def _explained(function: Callable[..., Any], name: str, args: Any, keywords: Any
   return ArgumentError(f"{name} does not take arguments of these kinds ({kinds}): {error}")
 
 # Functions whose out has the type of the result, and is not cast to.
-OUT_OF_THE_TYPE = frozenset("gather take aminmax amax amin multinomial index_select".split())
+OUT_OF_THE_TYPE = frozenset("complex gather take aminmax amax amin multinomial index_select".split())
 
 def _written(out: Any, found: Any, exact: bool) -> Any:
   if isinstance(out, (tuple, list)): return type(out)([_written(a, b, exact) for a, b in zip(out, found)])

@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 from tinyhw.compat.torch.dress import dressed
+from tinyhw.compat.torch.kinds import of_kinds
 from tinyhw.compat.torch.narrowing import casting
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError
@@ -117,7 +118,7 @@ _FUNCTIONAL = {
     nll_loss cross_entropy linear_cross_entropy kl_div poisson_nll_loss gaussian_nll_loss hinge_embedding_loss
     margin_ranking_loss soft_margin_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss
     cosine_embedding_loss triplet_margin_loss triplet_margin_with_distance_loss ctc_loss""",
-  f"{_NN}.pooling": """max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d
+  f"{_NN}.pooling": """max_pool1d max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d lp_pool1d lp_pool2d lp_pool3d
     adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
     adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d max_unpool1d max_unpool2d max_unpool3d""",
   f"{_NN}.convolutions": """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d unfold fold
@@ -164,7 +165,8 @@ _LAYERS = {
     Hardswish
     Hardsigmoid Hardtanh Hardshrink Softshrink Softplus Softsign Tanh Tanhshrink Sigmoid LogSigmoid Threshold RReLU
     Softmax Softmin LogSoftmax Dropout Dropout1d Dropout2d Dropout3d AlphaDropout FeatureAlphaDropout MaxPool1d
-    MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d
+    MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d LPPool3d FractionalMaxPool2d
+    FractionalMaxPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d
     AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d Fold
     Unfold PixelShuffle PixelUnshuffle ChannelShuffle LocalResponseNorm CosineSimilarity PairwiseDistance Upsample
     L1Loss MSELoss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss NLLLoss CrossEntropyLoss KLDivLoss PoissonNLLLoss
@@ -175,6 +177,10 @@ _LAYERS = {
   f"{_MODULES}.parametric": """Linear Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d
     BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d GroupNorm LayerNorm RMSNorm PReLU
     Embedding EmbeddingBag""",
+  f"{_MODULES}.losses": "LinearCrossEntropyLoss",
+  f"{_MODULES}.lazy": """LazyLinear LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d
+    LazyConvTranspose3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyInstanceNorm1d LazyInstanceNorm2d
+    LazyInstanceNorm3d""",
   f"{_MODULES}.recurrent": "RNN LSTM GRU RNNCell LSTMCell GRUCell MultiheadAttention",
   f"{_MODULES}.transformer": """Transformer=EncoderDecoder TransformerEncoder TransformerDecoder TransformerEncoderLayer
     TransformerDecoderLayer""",
@@ -283,7 +289,8 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for names
   "optim.swa_utils": _AVERAGES, "nn.init": _INITIAL, "nn.utils": _UTILS, "nn.utils.rnn": _SEQUENCES,
   "nn.utils.parametrize": _PARAMETRIZE, "nn.utils.parametrizations": _PARAMETRIZATIONS, "amp": _AMP,
   "cuda": _CUDA, "cuda.amp": _AMP, "utils": {},
-  "autograd": _AUTOGRAD, "utils.checkpoint": _CHECKPOINT, "nn.parameter": {f"{_MODULES}.module": "Parameter"},
+  "autograd": _AUTOGRAD, "utils.checkpoint": _CHECKPOINT, "nn.parameter": {
+    f"{_MODULES}.module": "Parameter", f"{_MODULES}.lazy": "UninitializedParameter"},
   "utils.data": _DATA, "distributions": _DISTRIBUTIONS, "distributions.transforms": _TRANSFORMS,
   "distributions.constraints": _CONSTRAINTS, "distributions.kl": {"tinyhw.distributions.divergence":
                                                                   "kl_divergence register_kl"},
@@ -318,6 +325,7 @@ def _function(namespace: str, name: str) -> Callable[..., Any]:
   module, ours = TABLE[namespace][name]
   if module.startswith("@"): plain = getattr(importlib.import_module(_CONVERSION), module[1:])(ours)
   else: plain = getattr(importlib.import_module(module), ours)
+  plain = of_kinds(plain, namespace, name)
   kind = OPERANDS.get(name)
   found = dressed(plain if kind is None else _of_tensors(plain, name, kind), f"{namespace}.{name}".lstrip("."))
   return casting(found, name) if namespace in ("", "nn.functional") else found

@@ -11,6 +11,7 @@ from tinyhw.compat.torch import table
 from tinyhw.compat.torch.dress import Dressed, dress, plain
 from tinyhw.dtype import DTypeLike
 from tinyhw.errors import ArgumentError, DTypeError
+from tinyhw.functional.known import want_indices
 from tinyhw.functional.operands import is_scalar, number_type, rank
 from tinyhw.tensor import Tensor
 
@@ -102,8 +103,15 @@ class TorchTensor(Tensor):
     if value.shape == self.shape and value.dtype is self.dtype: self.copy_(value.detach())
     else: Tensor.replace(self, plain(value).detach())
 
-  def __getitem__(self, indices: Any) -> Any: return dress(plain(self)[plain(indices)])
-  def __setitem__(self, indices: Any, v: Any) -> None: plain(self)[plain(indices)] = plain(v)
+  def __getitem__(self, indices: Any) -> Any:
+    chosen = plain(indices)
+    if isinstance(chosen, (Tensor, tuple)): want_indices(self, chosen)
+    return dress(plain(self)[chosen])
+
+  def __setitem__(self, indices: Any, v: Any) -> None:
+    chosen = plain(indices)
+    if isinstance(chosen, (Tensor, tuple)): want_indices(self, chosen)
+    plain(self)[chosen] = plain(v)
 
   def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False,
                inputs: Any = None) -> Any:

@@ -9,8 +9,9 @@ import math
 from typing import Any
 
 from tinyhw.dtype import dtypes
-from tinyhw.errors import ArgumentError, DTypeError, ShapeError
-from tinyhw.functional.operands import axis_of, checked, sizes
+from tinyhw.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
+from tinyhw.functional.known import extent, want_index
+from tinyhw.functional.operands import axis_of, checked, sizes, want_float, want_int
 from tinyhw.functional.shapes import part
 from tinyhw.tensor import Tensor
 
@@ -198,6 +199,7 @@ def _alpha(what: str, input: Tensor, p: float, training: bool, shape: tuple[int,
   """Source: Klambauer et al. 2017, section 3: dropped elements take selu's lower limit; mean and variance stay."""
   _chance(what, p)
   if not training or p == 0: return input.clone()
+  want_float(what, input)
   if p == 1: return input.mul(0)
   scale = 1 / math.sqrt((1 - p) * (1 + p * _SATURATED ** 2))
   return _kept(shape, p).where(input, _SATURATED).mul(scale).add(-scale * p * _SATURATED)
@@ -218,8 +220,11 @@ def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> 
 
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
   """Add a last axis with 1 at the index that each integer names."""
-  return checked("one_hot", input).long().one_hot(num_classes).long()
-
+  want_int("one_hot", checked("one_hot", input))
+  if num_classes > 0: want_index("one_hot: a class", input, num_classes)
+  elif (found := extent(input)) is not None and found[0] < 0:
+    raise IndexRangeError(f"one_hot: a class is {found[0]}; it is not negative")
+  return input.long().one_hot(num_classes).long()
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
   """Draw shares that are nearly one-hot for a small tau. hard: one-hot, with the gradient of the shares."""

@@ -7,9 +7,11 @@ import math
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
+from tinyhw.functional.known import extent, want_all, want_index
 from tinyhw.functional.nn.activations import dropout
-from tinyhw.functional.operands import checked, sizes, want_int
+from tinyhw.functional.operands import checked, sizes, want_float, want_int
 from tinyhw.functional.products import linear
+from tinyhw.functional.rules import with_scaled_gradient
 from tinyhw.functional.shapes import cat
 from tinyhw.methods.base import Handle
 from tinyhw.methods.matmul import masked_softmax
@@ -106,12 +108,17 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
   if padding_idx is not None and not -rows <= padding_idx < rows:
     raise ArgumentError(f"padding_idx is {padding_idx}; it is a row from {-rows} to {rows - 1}")
   if not input.numel(): return Tensor.empty(*sizes(input), width, dtype=weight.dtype)
-  if input.min().item() < 0 or input.max().item() >= rows:
-    raise ArgumentError(f"embedding: an index is outside of {rows} rows")
+  want_index("an index of embedding", input, rows)
   table = weight if max_norm is None else _renormed(weight, input, max_norm, norm_type)
   found = table[input]
+  if scale_grad_by_freq: found = with_scaled_gradient(found, _counts(input, rows)[input].reciprocal().unsqueeze(-1))
   if padding_idx is None: return found
   return input.eq(padding_idx % rows).unsqueeze(-1).where(found.detach(), found)
+
+def _counts(index: Tensor, rows: int) -> Tensor:
+  """Return how often each row is named, as floats."""
+  flat = index.reshape(-1)
+  return Tensor.zeros(rows).scatter_reduce(0, flat, Tensor.ones(sizes(flat)[0]), "sum")
 
 def _renormed(weight: Tensor, used: Tensor, max_norm: float, norm_type: float) -> Tensor:
   norm = weight.abs().pow(norm_type).sum(1, keepdim=True).pow(1 / norm_type)
@@ -119,12 +126,27 @@ def _renormed(weight: Tensor, used: Tensor, max_norm: float, norm_type: float) -
   factor = (norm.gt(max_norm) & named).where(norm.add(1e-7).reciprocal().mul(max_norm), 1)
   return weight.assign(weight.mul(factor))
 
+def _check_offsets(offsets: Tensor, total: int, include_last: bool) -> None:
+  want_int("offsets", offsets)
+  if offsets.ndim != 1: raise ShapeError(f"offsets are a vector, not {offsets.shape}")
+  if include_last and not sizes(offsets)[0]:
+    raise ShapeError("embedding_bag: include_last_offset wants an offset at least, that of the end")
+  if not sizes(offsets)[0]: return
+  if (first := extent(offsets[:1])) is not None and first[0] != 0:
+    raise ArgumentError(f"embedding_bag: the first of the offsets is {first[0]}; the first bag begins at 0")
+  if (found := extent(offsets)) is not None and (found[0] < 0 or found[1] > total):
+    raise ArgumentError(f"embedding_bag: one of the offsets is {found[0] if found[0] < 0 else found[1]}; it must be "
+                        f"from 0 to {total}, the count of indices")
+  want_all("embedding_bag wants offsets in ascending order", offsets[1:].ge(offsets[:-1]), offsets)
+
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
                   norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
                   per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
                   padding_idx: int | None = None) -> Tensor:
   """Reduce bags of rows that indices name: mean, sum or max. A matrix of indices has a bag in each row."""
   if mode not in ("mean", "sum", "max"): raise ArgumentError(f"mode is 'mean', 'sum' or 'max', not {mode!r}")
+  if scale_grad_by_freq and mode == "max":
+    raise ArgumentError("embedding_bag: scale_grad_by_freq does not go with mode 'max'")
   if per_sample_weights is not None and mode != "sum": raise ArgumentError("per_sample_weights go with mode 'sum'")
   if per_sample_weights is not None and sizes(per_sample_weights) != sizes(input):
     raise ShapeError(f"per_sample_weights have shape {per_sample_weights.shape}, not {input.shape}")
@@ -132,15 +154,16 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     raise ShapeError(f"embedding_bag wants a vector or a matrix of indices, not {input.shape}")
   if (input.ndim == 1) != isinstance(offsets, Handle):
     raise ArgumentError("embedding_bag wants offsets with a vector of indices, and none with a matrix")
+  want_float("embedding_bag's weight", checked("embedding_bag", weight))
   flat = input.reshape(-1)
   begins = offsets._self() if offsets is not None else Tensor.arange(sizes(input)[0],
                                                                      dtype=dtypes.int32).mul(sizes(input)[1])
-  if offsets is not None and offsets.ndim != 1: raise ShapeError(f"offsets are a vector, not {offsets.shape}")
   total = sizes(flat)[0]
+  if offsets is not None: _check_offsets(offsets, total, include_last_offset)
   ends = begins[1:]
   if include_last_offset: begins = begins[:-1]
   else: ends = cat([ends, Tensor([total], dtype=begins.dtype)], 0)
-  rows = embedding(flat, weight, None, max_norm, norm_type)
+  rows = embedding(flat, weight, None, max_norm, norm_type, scale_grad_by_freq)
   place = Tensor.arange(total, dtype=dtypes.int32) if total else Tensor.empty(0, dtype=dtypes.int32)
   inside = place.ge(begins.unsqueeze(1)) & place.lt(ends.unsqueeze(1))               # (bags, indices)
   if padding_idx is not None: inside = inside & flat.ne(padding_idx % sizes(weight)[0])

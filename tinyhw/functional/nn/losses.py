@@ -8,6 +8,7 @@ from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
+from tinyhw.functional.known import is_known, want_all, want_index
 from tinyhw.functional.operands import as_row, broadcast, checked, common_shape, reduced, sizes, want_float
 from tinyhw.functional.products import pairwise_distance, tensordot
 from tinyhw.functional.reductions import log_softmax
@@ -68,7 +69,11 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
                          reduce: Any = None, reduction: str = "mean") -> Tensor:
   """Return -(target log(input) + (1 - target) log(1 - input)), each logarithm -100 at least."""
   _same("binary_cross_entropy", input, target)
+  for name, x in (("input", input), ("target", target)):
+    want_all(f"binary_cross_entropy wants probabilities: {name} has elements outside of 0..1; apply sigmoid, or call "
+             "binary_cross_entropy_with_logits", x.ge(0).bitwise_and(x.le(1)), x)
   losses = input.binary_crossentropy(target, "none")
+  if not is_known(target): losses = (target.ge(0) & target.le(1)).where(losses, math.nan)    # as no check has seen it
   return reduced(losses if weight is None else losses.mul(weight), _reduction(size_average, reduce, reduction))
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None,
@@ -88,13 +93,13 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
   """Return -input at the class that target names along axis 1, times the class's weight."""
   reduction = _reduction(size_average, reduce, reduction)
   if not checked("nll_loss", input).ndim: raise ShapeError("nll_loss wants scores of classes, and has no axis")
-  _check_classes("nll_loss", input, target, weight)
+  _check_classes("nll_loss", input, target, weight, ignore_index)
   if reduction not in ("mean", "sum", "none"):
     raise ArgumentError(f"reduction is 'mean', 'sum' or 'none', not {reduction!r}")
   losses, weights = _picked(input, target, weight, ignore_index)
   return losses.sum().div(weights.sum()) if reduction == "mean" else reduced(losses, reduction)
 
-def _check_classes(what: str, input: Tensor, target: Tensor, weight: Tensor | None) -> None:
+def _check_classes(what: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> None:
   axis = _class_axis(input)
   wanted = sizes(input)[:axis] + sizes(input)[axis + 1:]
   if sizes(checked(what, target)) != wanted:
@@ -102,6 +107,7 @@ def _check_classes(what: str, input: Tensor, target: Tensor, weight: Tensor | No
   if dtypes.is_float(target.dtype): raise DTypeError(f"{what} wants classes as integers, not {target.dtype}")
   if weight is not None and sizes(weight) != (sizes(input)[axis],):
     raise ShapeError(f"{what} wants a weight for each of {sizes(input)[axis]} classes, not {weight.shape}")
+  want_index(f"{what}: a class", target, sizes(input)[axis], 0, ignore_index)
 
 def _picked(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
   counts = target.ne(ignore_index)
@@ -109,7 +115,10 @@ def _picked(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: 
   if not input.numel():
     zero = Tensor.zeros(*sizes(target), dtype=input.dtype)
     return zero, zero
-  found = input._at_class(safe, _class_axis(input)).neg()
+  axis = _class_axis(input)
+  found = input._at_class(safe, axis).neg()
+  if not is_known(target):       # a class out of range that no check has seen is no silent 0
+    found = (safe.ge(0) & safe.lt(sizes(input)[axis])).where(found, math.nan)
   weights = counts.cast(input.dtype)
   if weight is not None: weights = weights.mul(weight.gather(0, safe.reshape(-1)).reshape(sizes(target)))
   return counts.where(found, 0).mul(weights), weights
@@ -129,7 +138,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     losses = logs.mul(shares if weight is None else shares.mul(weight.reshape(shape))).sum(axis).neg()
     count = max(math.prod(sizes(losses)), 1)
     return losses.sum().div(count) if reduction == "mean" else reduced(losses, reduction)
-  _check_classes("cross_entropy", input, target, weight)
+  _check_classes("cross_entropy", input, target, weight, ignore_index)
   losses, weights = _picked(logs, target, weight, ignore_index)
   plain = losses.sum().div(weights.sum()) if reduction == "mean" else reduced(losses, reduction)
   if not label_smoothing: return plain
@@ -180,7 +189,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
   """Return the negative log-likelihood of normal distributions with means and variances."""
   want_float("gaussian_nll_loss", checked("gaussian_nll_loss", input))
   spread = var._self() if isinstance(var, Handle) else Tensor(float(var), dtype=input.dtype)
-  if spread.numel() and spread.lt(0).any().item(): raise ArgumentError("gaussian_nll_loss: a variance is negative")
+  want_all("gaussian_nll_loss: a variance is negative", spread.ge(0), spread)
   if spread.ndim and sizes(spread) != sizes(input):
     if sizes(spread) == sizes(input)[:-1]: spread = spread.unsqueeze(-1)
     elif sizes(spread)[:-1] != sizes(input)[:-1] or sizes(spread)[-1] != 1:
@@ -221,6 +230,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
   rows, y = (x.unsqueeze(0) if x.ndim == 1 else x), as_row(target)
   n, classes = sizes(rows)
   if sizes(y) != (n,): raise ShapeError(f"multi_margin_loss wants {n} classes, not {target.shape}")
+  want_index("multi_margin_loss: a class", y, classes)
   if weight is not None and sizes(weight) != (classes,): raise ShapeError(f"weight has shape {weight.shape}")
   at = y.unsqueeze(1)
   gaps = rows.sub(rows.gather(1, at)).add(margin).clamp(0, None)
@@ -238,6 +248,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
   x, y = as_row(input), as_row(target)
   x, y = (x.unsqueeze(0), y.unsqueeze(0)) if x.ndim == 1 else (x, y)
   n, classes = sizes(x)
+  want_index("multilabel_margin_loss: a class", y, classes, -1)
   listed = y.lt(0).int().cumsum(1).eq(0)                                   # before the first -1
   names = listed.where(y, -1)
   is_class = names.unsqueeze(2).eq(Tensor.arange(classes, dtype=dtypes.int32)).any(1)
@@ -299,7 +310,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
   logs = log_probs if batched else log_probs.unsqueeze(1)
   steps, n, classes = sizes(logs)
   if not 0 <= blank < classes: raise ArgumentError(f"blank is {blank}; it is a class from 0 to {classes - 1}")
-  ends, lengths = _lengths(input_lengths, n), _lengths(target_lengths, n)
+  ends, lengths = _lengths("input_lengths", input_lengths, n, steps), _ctc_lengths(targets, target_lengths, n)
   labels = _labels(targets, lengths, n, blank)
   width = len(labels[0])
   names = Tensor(labels, dtype=dtypes.int32)
@@ -320,9 +331,19 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
 
 _NEVER = -1e30      # the logarithm of no chance, whose gradient is 0 and not NaN
 
-def _lengths(x: Any, n: int) -> list[int]:
+def _ctc_lengths(targets: Tensor, lengths: Any, n: int) -> list[int]:
+  """Return the counts of labels. A matrix of targets has a row for each sequence, a vector has them in a row."""
+  if targets.ndim > 1: return _lengths("target_lengths", lengths, n, sizes(targets)[-1])
+  found = _lengths("target_lengths", lengths, n, sizes(as_row(targets))[0])
+  if sum(found) > sizes(as_row(targets))[0]:
+    raise ShapeError(f"ctc_loss: target_lengths sum to {sum(found)}, and there are {targets.numel()} targets")
+  return found
+
+def _lengths(what: str, x: Any, n: int, most: int) -> list[int]:
   found = as_row(x._self()).tolist() if isinstance(x, Handle) else list(x) if isinstance(x, (tuple, list)) else [x]
   if len(found) != n: raise ShapeError(f"ctc_loss wants a length for each of {n} sequences, not {len(found)}")
+  bad = next((d for d in found if not 0 <= d <= most), None)
+  if bad is not None: raise ArgumentError(f"ctc_loss: one of {what} is {bad}; it must be from 0 to {most}")
   return [int(d) for d in found]
 
 def _labels(targets: Tensor, lengths: list[int], n: int, blank: int) -> list[list[int]]:

@@ -10,7 +10,9 @@ from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.functional.known import want_index
 from tinyhw.functional.operands import checked, sizes, spread, want_int
+from tinyhw.functional.rules import with_rule
 from tinyhw.functional.shapes import cat, part
 from tinyhw.helpers import ceildiv
 from tinyhw.tensor import Tensor
@@ -116,6 +118,10 @@ def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
 def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
   """Return the p-norm of each window of two axes."""
   return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+  """Return the p-norm of each window of three axes."""
+  return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 # ***** adaptive *****
 
@@ -248,11 +254,14 @@ def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride
     if not u - s < w < u + s: raise ArgumentError(f"{what}: output_size {w} is not within {s} of {u}")
   lead = sizes(input)[:-n]
   count = math.prod(wanted)
-  if indices.numel() and (indices.min().item() < 0 or indices.max().item() >= count):
-    raise ArgumentError(f"{what}: an index is outside of the {count} elements of the result")
+  want_index(f"an index of {what}", indices, count)
   flat = Tensor.zeros(*lead, count, dtype=input.dtype)
-  found = flat.scatter(len(lead), indices.reshape(*lead, -1), input.reshape(*lead, -1)) if input.numel() else flat
-  return found.reshape(*lead, *wanted)
+  if not input.numel(): return flat.reshape(*lead, *wanted)
+  places = indices.reshape(*lead, -1)
+  found = flat.scatter(len(lead), places, input.detach().reshape(*lead, -1))
+  def rule(y: Tensor, g: Tensor, x: Tensor) -> tuple[Tensor]:      # PyTorch's, also where two have one index
+    return (g.reshape(*lead, count).gather(len(lead), places).reshape(sizes(x)),)
+  return with_rule(found.reshape(*lead, *wanted), (input,), rule)
 
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                  output_size: Any = None) -> Tensor:

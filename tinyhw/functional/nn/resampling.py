@@ -10,7 +10,7 @@ from typing import Any
 
 from tinyhw.dtype import dtypes, truncate
 from tinyhw.errors import ArgumentError, ShapeError
-from tinyhw.functional.operands import checked, sizes
+from tinyhw.functional.operands import checked, sizes, want_float
 from tinyhw.functional.nn.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from tinyhw.tensor import Tensor
 
@@ -22,6 +22,7 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
                 antialias: bool = False) -> Tensor:
   """Resize the axes after the first two, to sizes or by factors."""
   n = checked("interpolate", input).ndim - 2
+  if input.dtype is not dtypes.uint8: want_float("interpolate", input)
   if mode not in _AXES: raise ArgumentError(f"mode is one of {', '.join(_AXES)}, not {mode!r}")
   if n not in _AXES[mode]: raise ShapeError(f"mode {mode!r} does not resize {n} axes: the shape is {input.shape}")
   if (size is None) == (scale_factor is None): raise ArgumentError("interpolate wants size or scale_factor")

@@ -244,6 +244,7 @@ class Module:
     strict: raise ArgumentError unless the names are the same. Raises ShapeError for another shape. assign=True, which
     would take over the state's types, is refused.
     """
+    for path, module in self.named_modules(): module._prepare(state_dict, path + "." if path else "")
     if assign: raise ArgumentError("load_state_dict writes into the module's own tensors; assign=True is not written")
     mine = self.state_dict(keep_vars=True)
     keys = IncompatibleKeys([k for k in mine if k not in state_dict], [k for k in state_dict if k not in mine])
@@ -257,6 +258,9 @@ class Module:
     for name, value in values.items(): plain(mine[name]).assign(value.cast(mine[name].dtype))
     _realize(list(mine.values()))
     return keys
+
+  def _prepare(self, state: Mapping[str, Any], prefix: str) -> None:
+    """Called before a state is loaded, in which this module's names begin with a prefix."""
 
   def _apply(self, change: Callable[[Tensor], Tensor]) -> Module:
     for value in itertools.chain(self.parameters(), self.buffers()):

@@ -18,6 +18,7 @@ _OLD = "size_average=None, reduce=None, reduction='mean'"
 _CLASSES = "weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'"
 _DISTANCE = "distance_function=None"
 _POOL = "kernel_size, stride=None, padding=0"
+_FRACTIONAL = "kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None"
 
 ROWS = f"""
 ReLU relu(inplace=False)
@@ -58,6 +59,11 @@ MaxPool3d max_pool3d({_POOL}, dilation=1, return_indices=False, ceil_mode=False)
 AvgPool1d avg_pool1d({_POOL}, ceil_mode=False, count_include_pad=True)
 AvgPool2d avg_pool2d({_POOL}, ceil_mode=False, count_include_pad=True, divisor_override=None)
 AvgPool3d avg_pool3d({_POOL}, ceil_mode=False, count_include_pad=True, divisor_override=None)
+LPPool1d lp_pool1d(norm_type, kernel_size, stride=None, ceil_mode=False)
+LPPool2d lp_pool2d(norm_type, kernel_size, stride=None, ceil_mode=False)
+LPPool3d lp_pool3d(norm_type, kernel_size, stride=None, ceil_mode=False)
+FractionalMaxPool2d fractional_max_pool2d({_FRACTIONAL})
+FractionalMaxPool3d fractional_max_pool3d({_FRACTIONAL})
 AdaptiveAvgPool1d adaptive_avg_pool1d(output_size)
 AdaptiveAvgPool2d adaptive_avg_pool2d(output_size)
 AdaptiveAvgPool3d adaptive_avg_pool3d(output_size)
@@ -100,7 +106,7 @@ CTCLoss ctc_loss(blank=0, reduction='mean', zero_infinity=False)
 """.strip().splitlines()
 
 # Parameters of tensors, which are buffers: state dicts and casts have them.
-_BUFFERS = ("weight", "pos_weight")
+_BUFFERS = ("weight", "pos_weight", "_random_samples")
 
 class Stateless(Module):
   """A layer of a row."""

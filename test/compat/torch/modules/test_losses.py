@@ -1,0 +1,23 @@
+"""compat/torch/modules/losses.py: the loss of a linear layer's scores."""
+from __future__ import annotations
+
+import pytest
+
+import tinyhw.compat.torch as torch
+from tinyhw.errors import ArgumentError, ShapeError
+
+def test_it_is_the_cross_entropy_of_the_layer() -> None:
+  loss = torch.nn.LinearCrossEntropyLoss(4, 3, bias=True, label_smoothing=0.1)
+  x, classes = torch.randn(5, 4), torch.tensor([0, 2, 1, 1, 0])
+  wanted = torch.nn.functional.cross_entropy(loss.linear(x), classes, label_smoothing=0.1)
+  assert loss(x, classes).item() == pytest.approx(wanted.item(), rel=1e-5)
+  assert list(loss.state_dict()) == ["linear.weight", "linear.bias"]
+  assert "num_classes=3" in repr(loss)
+
+def test_it_has_axes_after_the_classes() -> None:
+  loss = torch.nn.LinearCrossEntropyLoss(4, 3, out_features=(2,), weight=torch.ones(3))
+  assert loss(torch.randn(5, 4), torch.zeros(5, 2, dtype=torch.int64)).shape == ()
+
+def test_refuses() -> None:
+  with pytest.raises(ShapeError): torch.nn.LinearCrossEntropyLoss(4, 3, weight=torch.ones(2))
+  with pytest.raises(ArgumentError): torch.nn.LinearCrossEntropyLoss(4, 3, label_smoothing=2.0)
