@@ -87,9 +87,14 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = 
 def norm(input: Tensor, ord: Any = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
          mask: Tensor | None = None) -> Tensor:
   """Return the p-norm of chosen elements."""
-  x = _chosen(_typed(input, dtype), mask, math.inf if ord == -math.inf else 0).abs()
+  x = _chosen(_typed(input, dtype), mask, math.inf if ord == -math.inf else 0)
+  if ord not in (None, 2) and not x.holds_complex: x = x.isnan().where(math.nan, x)     # as PyTorch: no gradient
+  x = x.abs()
   p = 2.0 if ord is None else float(ord)
-  if math.isinf(p): return (reductions.amax if p > 0 else reductions.amin)(x, dim, keepdim)
+  if math.isinf(p):
+    none = x.isnan()
+    found = (reductions.amax if p > 0 else reductions.amin)(none.where(0 if p > 0 else math.inf, x), dim, keepdim)
+    return none.any(axes_of(x, dim) or None, keepdim).where(math.nan, found) if x.ndim else none.where(math.nan, found)
   if p == 0: return reductions.sum(x.ne(0).cast(x.dtype), dim, keepdim)
   if p < 0 and mask is not None: x = _mask(x, mask).where(x, math.inf)
   if p == 1: return reductions.sum(x, dim, keepdim)

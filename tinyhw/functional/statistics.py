@@ -9,7 +9,7 @@ from typing import Any
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.known import want_all
-from tinyhw.functional.operands import as_row, axis_of, checked, floats, sizes, want_float, want_int
+from tinyhw.functional.operands import as_row, axis_of, checked, floats, result_type, sizes, want_float, want_int
 from tinyhw.functional.reductions import ValuesIndices, sort
 from tinyhw.functional.shapes import cat, movedim
 from tinyhw.methods.base import Handle
@@ -218,6 +218,8 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
   rows = x.reshape(1, -1) if x.ndim < 2 else x
   if not rows.numel(): return Tensor.full((), math.nan, x.dtype) if x.ndim < 2 else Tensor.full(
     (sizes(rows)[0],) * 2, math.nan, x.dtype)
+  if aweights is not None: x = x.cast(result_type(x, aweights))
+  rows = rows.cast(x.dtype)
   weights = None
   for w in (fweights, aweights):
     if w is not None: weights = w.cast(x.dtype) if weights is None else weights.mul(w.cast(x.dtype))

@@ -30,13 +30,13 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
   return _norm(x, p, axes, keepdim)
 
 def _norm(x: Tensor, p: float, axes: tuple[int, ...], keepdim: bool) -> Tensor:
-  size = x.abs()
+  size = x.isnan().where(math.nan, x).abs()             # the gradient at NaN is 0, as PyTorch's
   if not axes: return size if p else x.ne(0).cast(x.dtype)
   if p == math.inf: return size.max(axes, keepdim)
   if p == -math.inf: return size.min(axes, keepdim)
   if p == 0: return x.ne(0).cast(x.dtype).sum(axes, keepdim)
   if p == 1: return size.sum(axes, keepdim)
-  total = x.square().sum(axes, keepdim) if p == 2 else size.pow(p).sum(axes, keepdim)
+  total = x.square().sum(axes, keepdim) if p == 2 else _powers(size, p).sum(axes, keepdim)
   zero = total.eq(0)
   safe = zero.where(1, total)
   return zero.where(0 if p > 0 else math.inf, safe.sqrt() if p == 2 else safe.pow(1 / p))
@@ -68,6 +68,11 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
     return x.sum((row, column), keepdim)
   found = sums.max(kept, keepdim=True) if ord > 0 else sums.min(kept, keepdim=True)
   return found if keepdim else found.reshape([d for i, d in enumerate(sizes(x)) if i not in (row, column)])
+
+def _powers(size: Tensor, p: float) -> Tensor:
+  """Return size**p, whose gradient at 0 is 0."""
+  none = size.eq(0)
+  return none.where(0 if p > 0 else math.inf, none.where(1, size).pow(p))
 
 def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
   """Return a norm of vectors (one axis) or matrices (two axes); without ord, the 2-norm of all elements."""

@@ -129,14 +129,18 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
   return with_rule(found, (a,), _pinv_rule)
 
 def _pinv_rule(p: Tensor, g: Tensor, a: Tensor) -> tuple[Tensor]:
-  """Source: Golub and Pereyra 1973. It needs no singular values that differ."""
-  pt = transposed(p)
-  first = pt.matmul(g).matmul(pt).neg()
-  left = g.sub(p.matmul(a.matmul(g)))                                   # (I - P A) g
-  right = g.sub(g.matmul(a).matmul(p))                                  # g (I - A P)
-  second = transposed(right).matmul(p).matmul(pt)
-  third = pt.matmul(p).matmul(transposed(left))
-  return (first.add(second).add(third),)
+  """Source: Golub and Pereyra 1973. It needs no singular values that differ. The order of factors is PyTorch's, which
+  matters where a triangle of a alone was read."""
+  gt, pt = transposed(g), transposed(p)
+  if sizes(a)[-2] <= sizes(a)[-1]:
+    k = gt.matmul(p)
+    kp = k.matmul(pt)
+    rest = kp.sub(a.matmul(p).matmul(kp)).add(pt.matmul(p).matmul(gt.sub(k.matmul(a))))
+    return (rest.sub(transposed(p.matmul(k))),)
+  k = p.matmul(gt)
+  pk = pt.matmul(k)
+  rest = gt.sub(a.matmul(k)).matmul(p).matmul(pt).add(pk).sub(pk.matmul(p).matmul(a))
+  return (rest.sub(transposed(k.matmul(p))),)
 
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
   """Return the pseudo-inverse."""

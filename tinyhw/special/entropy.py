@@ -5,6 +5,7 @@ from typing import Any
 
 from tinyhw.functional.arithmetic import log1p
 from tinyhw.functional.operands import broadcast, checked, floats
+from tinyhw.special.horner import with_slope
 from tinyhw.tensor import Tensor
 
 def xlogy(input: Any, other: Any) -> Tensor:
@@ -23,4 +24,5 @@ def entr(input: Tensor) -> Tensor:
   """Return -x log(x): 0 at 0, -inf below."""
   x = floats(checked("entr", input))[0]
   positive = x.gt(0)
-  return x.isnan().where(math.nan, positive.where(x.mul(positive.where(x, 1).log()).neg(), x.eq(0).where(0, -math.inf)))
+  found = positive.where(x.mul(positive.where(x, 1).log()).neg(), x.eq(0).where(0, -math.inf))
+  return with_slope(x.isnan().where(math.nan, found).detach(), x, lambda x: x.log().neg().sub(1))

@@ -100,3 +100,9 @@ def test_facts() -> None:
   w = torch.ones(2, requires_grad=True)
   assert w.is_leaf
   assert set(x.random_(2, 4).flatten().tolist()) <= {2.0, 3.0} and torch.arange(4).random_(3).max().item() < 3
+
+def test_resizing_in_place() -> None:
+  x = torch.arange(6.0).contiguous()
+  assert x.resize_(2, 2) is x and x.tolist() == [[0.0, 1.0], [2.0, 3.0]]
+  assert x.resize_((2, 3)).shape == (2, 3) and x.flatten()[:4].tolist() == [0.0, 1.0, 2.0, 3.0]
+  assert x.resize_as_(torch.zeros(1, 4)).tolist() == [[0.0, 1.0, 2.0, 3.0]]

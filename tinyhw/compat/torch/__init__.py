@@ -35,7 +35,7 @@ def _namespace(name: str) -> Any:
 for _name in """linalg special masked nn nn.functional nn.init nn.utils nn.utils.rnn nn.utils.parametrize
     nn.utils.parametrizations signal signal.windows fft optim optim.lr_scheduler optim.swa_utils amp random utils
     utils.data distributions distributions.transforms distributions.constraints distributions.kl
-    autograd utils.checkpoint nn.parameter cuda cuda.amp""".split():
+    autograd autograd.function utils.checkpoint nn.parameter cuda cuda.amp""".split():
   _above, _, _last = _name.rpartition(".")
   setattr(_namespace(_above) if _above else _sys.modules[__name__], _last, _namespace(_name))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tinyhw.compat.torch.dress import kind_of
 from tinyhw.compat.torch.generators import drawing
-from tinyhw.dtype import DType, dtypes
+from tinyhw.dtype import DType, dtypes, truncate
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.known import at_hand, want_all
 from tinyhw.functional.operands import checked, number_type, sizes, tensors
@@ -192,9 +192,11 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any
   a, b = (_end(x, "linspace") for x in (start, end))
   if steps == 0: return Tensor.empty(0, dtype=kind)
   if dtypes.is_int(kind): a, b = float(int(a)), float(int(b))
-  gap = (b - a) / (steps - 1) if steps > 1 else 0.0
-  half = steps // 2
-  values = [a + gap * i if i < half or steps == 1 else b - gap * (steps - 1 - i) for i in range(steps)]
+  half, rounded = steps // 2, truncate[kind] if dtypes.is_float(kind) and kind.itemsize == 2 else float
+  a, b = rounded(a), rounded(b)
+  gap = rounded((b - a) / (steps - 1) if steps > 1 else 0.0)      # as PyTorch, in the type's arithmetic
+  values = [a + rounded(gap * i) if i < half or steps == 1 else b - rounded(gap * (steps - 1 - i))
+            for i in range(steps)]
   return _placed(Tensor([int(v) for v in values] if dtypes.is_int(kind) else values, dtype=kind), device, requires_grad)
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, layout: Any = None,

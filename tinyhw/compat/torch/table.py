@@ -14,6 +14,7 @@ from typing import Any
 from tinyhw.compat.torch.dress import dressed
 from tinyhw.compat.torch.kinds import of_kinds
 from tinyhw.compat.torch.narrowing import casting
+from tinyhw.compat.torch.widening import widened
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError
 from tinyhw.tensor import Tensor
@@ -215,7 +216,13 @@ _PARAMETRIZATIONS = {f"{_MODULES}.parametrize": "weight_norm spectral_norm ortho
 _AVERAGES = {f"{_OPTIM}.averages": """AveragedModel SWALR update_bn get_ema_avg_fn get_ema_multi_avg_fn get_swa_avg_fn
   get_swa_multi_avg_fn"""}
 _AMP = {f"{_OPTIM}.scaling": "GradScaler", f"{_COMPAT}.narrowing": "autocast"}
-_AUTOGRAD = {f"{_COMPAT}.differentiation.gradients": "grad backward"}
+_AUTOGRAD = {
+  f"{_COMPAT}.differentiation.gradients": "grad backward",
+  f"{_COMPAT}.differentiation.functions": "Function",
+  f"{_COMPAT}.differentiation.modes": "no_grad enable_grad set_grad_enabled inference_mode",
+}
+_AUTOGRAD_FUNCTION = {
+  f"{_COMPAT}.differentiation.functions": "Function FunctionCtx=FunctionContext once_differentiable"}
 _CHECKPOINT = {f"{_COMPAT}.differentiation.gradients": "checkpoint"}
 _CUDA = {f"{_COMPAT}.no_gpu": """is_available device_count current_device manual_seed manual_seed_all empty_cache
   synchronize reset_peak_memory_stats set_device init memory_allocated max_memory_allocated=memory_allocated
@@ -289,7 +296,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for names
   "optim.swa_utils": _AVERAGES, "nn.init": _INITIAL, "nn.utils": _UTILS, "nn.utils.rnn": _SEQUENCES,
   "nn.utils.parametrize": _PARAMETRIZE, "nn.utils.parametrizations": _PARAMETRIZATIONS, "amp": _AMP,
   "cuda": _CUDA, "cuda.amp": _AMP, "utils": {},
-  "autograd": _AUTOGRAD, "utils.checkpoint": _CHECKPOINT, "nn.parameter": {
+  "autograd": _AUTOGRAD, "autograd.function": _AUTOGRAD_FUNCTION, "utils.checkpoint": _CHECKPOINT, "nn.parameter": {
     f"{_MODULES}.module": "Parameter", f"{_MODULES}.lazy": "UninitializedParameter"},
   "utils.data": _DATA, "distributions": _DISTRIBUTIONS, "distributions.transforms": _TRANSFORMS,
   "distributions.constraints": _CONSTRAINTS, "distributions.kl": {"tinyhw.distributions.divergence":
@@ -301,7 +308,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for names
 CLASSES = frozenset("""nn optim optim.lr_scheduler optim.swa_utils nn.init nn.utils nn.utils.rnn nn.utils.parametrize
   nn.utils.parametrizations amp random utils
   utils.data distributions distributions.transforms distributions.constraints distributions.kl autograd
-  utils.checkpoint nn.parameter cuda cuda.amp""".split())
+  autograd.function utils.checkpoint nn.parameter cuda cuda.amp""".split())
 
 def names(namespace: str) -> list[str]:
   """Return the names of a namespace."""
@@ -325,7 +332,7 @@ def _function(namespace: str, name: str) -> Callable[..., Any]:
   module, ours = TABLE[namespace][name]
   if module.startswith("@"): plain = getattr(importlib.import_module(_CONVERSION), module[1:])(ours)
   else: plain = getattr(importlib.import_module(module), ours)
-  plain = of_kinds(plain, namespace, name)
+  plain = of_kinds(widened(plain, namespace, name), namespace, name)
   kind = OPERANDS.get(name)
   found = dressed(plain if kind is None else _of_tensors(plain, name, kind), f"{namespace}.{name}".lstrip("."))
   return casting(found, name) if namespace in ("", "nn.functional") else found

@@ -88,6 +88,17 @@ class TorchTensor(Tensor):
     made, args, *_ = super().__reduce_ex__(protocol)
     return _dressed_again, (made, args)
 
+  def resize_(self, *sizes: Any, memory_format: Any = None) -> Any:
+    """Take another shape: the first elements stay, in order, and new ones are not set. Views do not follow."""
+    wanted = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    if wanted == tuple(self.shape): return self
+    self.hold(plain(table.find("", "Tensor").resize(self, *wanted)).contiguous().realize().uop)
+    return self
+
+  def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> Any:
+    """Take the shape of another tensor."""
+    return self.resize_(tuple(the_template.shape))
+
   def copy_(self, src: Any, non_blocking: bool = False) -> Any:
     """Write the elements of another tensor, cast and broadcast, into this one."""
     if not isinstance(src, Tensor): raise ArgumentError(f"copy_ copies a tensor, not {src!r}")

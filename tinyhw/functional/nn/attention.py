@@ -25,6 +25,13 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if checked("attention", x).ndim < 2: raise ShapeError(f"attention wants two axes at least, not {x.shape}")
     if x.dtype is not query.dtype: raise DTypeError("attention wants query, key and value of one type")
   if is_causal and attn_mask is not None: raise ArgumentError("give attn_mask or is_causal, not both")
+  if query.dtype.itemsize == 2 and not dropout_p and {sizes(x)[:-3] if x.ndim == 4 else None
+                                                      for x in (query, key, value)} != {sizes(query)[:-3]}:
+    # as PyTorch: heads of a batch are multiplied in the type, other shapes in float32
+    if attn_mask is not None and attn_mask.dtype is query.dtype: attn_mask = attn_mask.float()
+    found = scaled_dot_product_attention(query.float(), key.float(), value.float(), attn_mask, 0.0, is_causal, scale,
+                                         enable_gqa)
+    return found.cast(query.dtype)
   width = max(sizes(query)[-1], 1)
   if scale is not None: query = query.mul(scale * math.sqrt(width))
   if not dropout_p:

@@ -325,7 +325,10 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     alpha = done.gt(t).unsqueeze(1).where(moved, alpha).contiguous()
   final = Tensor([[i in (2 * m, 2 * m - 1) for i in range(width)] for m in lengths])
   losses = final.where(alpha, _NEVER).logsumexp(1).neg()
-  losses = losses.gt(-_NEVER / 2).where(0.0 if zero_infinity else math.inf, losses)
+  seen = done.reshape(1, n, 1).gt(Tensor.arange(steps, dtype=dtypes.int32).reshape(steps, 1, 1))
+  sums = seen.where(logs.exp(), 0).sum((0, 2))         # the count of steps, if the logarithms are normalized
+  losses = losses.add(sums.sub(sums.detach()))         # so their gradient is PyTorch's, which is that before log_softmax
+  losses = losses.detach().gt(-_NEVER / 2).where(0.0 if zero_infinity else math.inf, losses)
   if reduction == "mean": return losses.div(Tensor([float(max(m, 1)) for m in lengths], dtype=losses.dtype)).mean()
   return reduced(losses if batched else losses.squeeze(0), reduction)
 

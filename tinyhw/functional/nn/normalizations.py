@@ -66,7 +66,12 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
   if running_var is not None and count:
     var = _wide(input).var(tuple(axes))
     _update(running_var, var, momentum)
-  return _scaled(x, w, b).cast(input.dtype), mean.reshape(-1).detach(), rstd.reshape(-1).detach()
+  return _scaled(x, w, b).cast(input.dtype), *_statistics(input, weight, mean.reshape(-1), rstd.reshape(-1))
+
+def _statistics(x: Tensor, weight: Tensor | None, mean: Tensor, rstd: Tensor) -> tuple[Tensor, Tensor]:
+  """Return statistics without a gradient, in the type of the weight, or of the input if there is none."""
+  kind = x.dtype if weight is None else weight.dtype
+  return mean.detach().cast(kind), rstd.detach().cast(kind)
 
 def _update(running: Tensor | None, value: Tensor, momentum: float) -> None:
   if running is None: return
@@ -116,7 +121,8 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     return input.clone(), empty, empty.add(math.nan)
   x, mean, rstd = _normalized(input.reshape(N, group, -1), (2,), eps)
   x = _scaled(x.reshape(shape), _channel(input, weight), _channel(input, bias))
-  return x.cast(input.dtype), mean.reshape(N, group), rstd.reshape(N, group)
+  kind = input.dtype if weight is None else weight.dtype
+  return x.cast(input.dtype), mean.reshape(N, group).cast(kind), rstd.reshape(N, group).cast(kind)
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
                bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
@@ -128,7 +134,7 @@ def native_layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Te
   """Return layer_norm, and the mean and reciprocal deviation."""
   axes = _last_axes("layer_norm", input, normalized_shape, weight, bias)
   x, mean, rstd = _normalized(input, axes, eps)
-  return _scaled(x, weight, bias).cast(input.dtype), mean.detach(), rstd.detach()
+  return _scaled(x, weight, bias).cast(input.dtype), *_statistics(input, weight, mean, rstd)
 
 def _last_axes(what: str, input: Tensor, shape: Sequence[int], *vectors: Tensor | None) -> tuple[int, ...]:
   wanted = tuple(int(d) for d in shape)

@@ -1,7 +1,4 @@
-"""`torch.autograd.grad` and `backward`, and `torch.utils.checkpoint`.
-
-`autograd.Function` is not here: tinyhw's gradients follow from the operations.
-"""
+"""`torch.autograd.grad` and `backward`, and `torch.utils.checkpoint`."""
 from __future__ import annotations
 from collections.abc import Callable
 from typing import Any

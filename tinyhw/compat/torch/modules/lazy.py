@@ -36,7 +36,7 @@ class UninitializedParameter(Parameter):
     return found
   def __reduce_ex__(self, protocol: Any) -> Any: return UninitializedParameter, (bool(self.requires_grad),)
 
-class Lazy(Module):
+class LazyLayer(Module):
   """The base: keeps the arguments, and makes the layer when the count of inputs is known."""
   made: type[Module] = Module
   axis = 1                # of the input's axes, the one that is counted; from the end where it is negative
@@ -84,14 +84,14 @@ class Lazy(Module):
   def _count_of(self, shape: tuple[int, ...]) -> int:
     return int(shape[self.weight_axis])
 
-class _Convolution(Lazy):
+class _Convolution(LazyLayer):
   def _counted(self, input: Any) -> int: return -1 - self.made.axes  # type: ignore[attr-defined,no-any-return]
 
   def _count_of(self, shape: tuple[int, ...]) -> int:
     groups = int(self._given[1].get("groups", 1))
     return int(shape[0]) if self.made.transposed else int(shape[1]) * groups  # type: ignore[attr-defined]
 
-class _Statistics(Lazy):
+class _Statistics(LazyLayer):
   weight_axis = 0
 
   def __init__(self, *args: Any, **keywords: Any):
@@ -103,14 +103,14 @@ class _Statistics(Lazy):
     least = min(self.made.ndims)  # type: ignore[attr-defined]
     return 0 if issubclass(self.made, parametric.InstanceNorm1d) and input.ndim == least else 1
 
-def _lazy(name: str) -> type[Lazy]:
+def _lazy(name: str) -> type[LazyLayer]:
   made = getattr(parametric, name)
-  base = (_Convolution if name.startswith("Conv") else Lazy if name == "Linear" else _Statistics)
+  base = (_Convolution if name.startswith("Conv") else LazyLayer if name == "Linear" else _Statistics)
   return type(f"Lazy{name}", (base,), {"made": made, "axis": -1 if name == "Linear" else 1, "__module__": __name__,
                                        "__doc__": f"{name} that takes the count of inputs from its first call."})
 
 NAMES = ("Linear", *[f"{kind}{n}d" for kind in ("Conv", "ConvTranspose", "BatchNorm", "InstanceNorm")
                      for n in (1, 2, 3)])
-LAZY: dict[str, type[Lazy]] = {f"Lazy{name}": _lazy(name) for name in NAMES}
+LAZY: dict[str, type[LazyLayer]] = {f"Lazy{name}": _lazy(name) for name in NAMES}
 
 globals().update(LAZY)
