@@ -218,11 +218,12 @@ _AVERAGES = {f"{_OPTIM}.averages": """AveragedModel SWALR update_bn get_ema_avg_
 _AMP = {f"{_OPTIM}.scaling": "GradScaler", f"{_COMPAT}.narrowing": "autocast"}
 _AUTOGRAD = {
   f"{_COMPAT}.differentiation.gradients": "grad backward",
-  f"{_COMPAT}.differentiation.functions": "Function",
+  f"{_COMPAT}.differentiation.functions": "Function=AutogradFunction",
   f"{_COMPAT}.differentiation.modes": "no_grad enable_grad set_grad_enabled inference_mode",
 }
 _AUTOGRAD_FUNCTION = {
-  f"{_COMPAT}.differentiation.functions": "Function FunctionCtx=FunctionContext once_differentiable"}
+  f"{_COMPAT}.differentiation.functions": """Function=AutogradFunction FunctionCtx=FunctionContext
+    once_differentiable"""}
 _CHECKPOINT = {f"{_COMPAT}.differentiation.gradients": "checkpoint"}
 _CUDA = {f"{_COMPAT}.no_gpu": """is_available device_count current_device manual_seed manual_seed_all empty_cache
   synchronize reset_peak_memory_stats set_device init memory_allocated max_memory_allocated=memory_allocated

@@ -327,7 +327,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
   losses = final.where(alpha, _NEVER).logsumexp(1).neg()
   seen = done.reshape(1, n, 1).gt(Tensor.arange(steps, dtype=dtypes.int32).reshape(steps, 1, 1))
   sums = seen.where(logs.exp(), 0).sum((0, 2))         # the count of steps, if the logarithms are normalized
-  losses = losses.add(sums.sub(sums.detach()))         # so their gradient is PyTorch's, which is that before log_softmax
+  losses = losses.add(sums.sub(sums.detach()))         # so their gradient is PyTorch's: that before log_softmax
   losses = losses.detach().gt(-_NEVER / 2).where(0.0 if zero_infinity else math.inf, losses)
   if reduction == "mean": return losses.div(Tensor([float(max(m, 1)) for m in lengths], dtype=losses.dtype)).mean()
   return reduced(losses if batched else losses.squeeze(0), reduction)

@@ -44,7 +44,7 @@ class FunctionContext:
     """False: results without a gradient have None in the backward function, and not zeros."""
     self.fills_zeros = bool(value)
 
-class Function:
+class AutogradFunction:
   """The base of functions with a gradient of their own; `apply` calls them."""
   @staticmethod
   def forward(*args: Any, **keywords: Any) -> Any:
