@@ -9,6 +9,7 @@
 | launch.py | kernels, the check of launches, recordings |
 | device.py | one device: its queue, waits, its loss |
 | doctor.py | reasons why a device cannot be used |
+| selftest.py | the steps of `python3 -m tinyhw selftest METAL` before tensors |
 
 Kernels are Metal's language (codegen/render/metal.py), which the system's compiler translates.
 """

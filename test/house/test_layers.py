@@ -66,7 +66,7 @@ MAY_IMPORT = {name: names.split() for name, names in {
   "tinyhw.selftest.command": f"{BASE} tinyhw.device tinyhw.isa tinyhw.selftest",
   **{f"tinyhw.drivers.{name}": f"{BASE} tinyhw.autogen tinyhw.drivers tinyhw.device tinyhw.machine.ir.code "
      f"tinyhw.selftest.frame"
-     for name in ("gpu.selftest", "amd.selftest", "cpu.selftest", "nvidia.selftest")},
+     for name in ("gpu.selftest", "amd.selftest", "cpu.selftest", "metal.selftest", "nvidia.selftest")},
   "tinyhw.emulator": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.isa tinyhw.autogen tinyhw.drivers",
   **dict.fromkeys(("tinyhw.tensor", "tinyhw.methods", "tinyhw.gradient"), f"{COMPILER} tinyhw.tensor tinyhw.methods "
                   f"tinyhw.gradient"),

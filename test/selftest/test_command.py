@@ -32,10 +32,10 @@ def test_json() -> None:
 def test_a_device_that_does_not_open() -> None:
   done = run("METAL", EMULATE="")
   assert done.returncode == 1 and done.stdout.endswith(
-    "0 ok, 1 FAILED, 7 not run\n\nThe first step that failed is \"opens\": does the device open as programs open it?\n"
-    "  it found: device METAL does not open: Metal is part of macOS; on other systems EMULATE=apple7 DEV=METAL runs a "
-    "virtual one\n"
-    "  what to check: `python3 -m tinyhw doctor` says why it does not and what would change that\n")
+    "0 ok, 1 FAILED, 25 not run\n\nThe first step that failed is \"messages\": has this macOS the methods of the "
+    "driver?\n"
+    "  it found: Metal is part of macOS; on other systems EMULATE=apple7 DEV=METAL runs a virtual one\n"
+    "  what to check: macOS 13 or newer; the names in drivers/metal/objc.py\n")
 
 def test_wrong_words() -> None:
   assert (run().returncode, run().stderr) == (2, "selftest: a device is expected, and --faults or --json; got "
