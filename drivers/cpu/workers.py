@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from tinyhw.autogen import cpu_ring
 from tinyhw.autogen.cpu_ring import CONTEXT, CONTEXT_BYTES, PACKET_BYTES, RECORD, RECORD_BYTES
 from tinyhw.config import THREADS
-from tinyhw.drivers.cpu.memory import ALIGNMENT, IS_WINDOWS, address_of, map_private
+from tinyhw.drivers.cpu.memory import IS_WINDOWS, address_of, map_aligned, map_private
 from tinyhw.errors import ConfigError, DeviceError, DriverError
 
 RING_PACKETS = 256
@@ -247,11 +247,10 @@ class Ring:
     if size <= self.scratch_bytes: return
     with self.lock:
       each = (size + 4095) & -4096
-      try: memory = map_private(each * self.threads)
+      try: memory = map_aligned(each * self.threads)
       except (OSError, OverflowError) as error:
         raise DriverError(f"scratch memory of {self.threads} threads, {each} bytes each: {error}") from error
-      base = address_of(memory)
-      assert base % ALIGNMENT == 0, "mappings are page-aligned"
+      base = memory.address
       for i in range(self.threads): self._set(self.records + i * RECORD_BYTES + RECORD["SCRATCH"], base + i * each)
       self.scratch, self.scratch_bytes = memory, each
 

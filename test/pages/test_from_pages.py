@@ -221,6 +221,15 @@ def training_mode() -> None:
   with Tensor.train(): assert Tensor.training and (Tensor.ones(1000).dropout(0.5) == 0).any().item()
   assert not Tensor.training and Tensor.ones(10).dropout(0.5).tolist() == [1] * 10
 
+def training() -> None:
+  for name in ("RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "Lion", "Adafactor"):
+    weight = Tensor([1.0, 2.0], requires_grad=True)
+    optimizer = getattr(nn.optim, name)([weight])
+    with Tensor.train():
+      (weight * weight).sum().backward()
+      optimizer.step()
+    assert all(0 < new < old for new, old in zip(weight.tolist(), (1, 2))), name
+
 def types() -> None:
   assert (Tensor([1.0]).dtype is dtypes.float32 and Tensor([1]).dtype is dtypes.int32
           and torch.tensor([1]).dtype is torch.int64)

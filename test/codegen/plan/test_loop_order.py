@@ -7,7 +7,7 @@ import pytest
 from tinyhw import Tensor
 from tinyhw.codegen.kernel.access import StridedAccess, access_of
 from tinyhw.codegen.kernel.grid import ranges_of
-from tinyhw.codegen.plan.loop_order import bytes_inside, cost, level_cost, ordered, steps_by_range
+from tinyhw.codegen.plan.loop_order import CACHE_SHARE, bytes_inside, cost, level_cost, ordered, steps_by_range
 from tinyhw.engine.schedule.schedule import canonicalize, make_schedule
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -70,3 +70,20 @@ def test_the_given_order_stays_if_no_other_is_better() -> None:
   assert ordered(ranges, dict.fromkeys(ranges, 1), reads_of(store), CACHES) == list(ranges)
   assert ordered(ranges, dict.fromkeys(ranges, 4), reads_of(store), ()) == list(ranges), "unknown caches"
   assert ordered(ranges, dict.fromkeys(ranges, 16), reads_of(store), CACHES) == list(ranges), "equal costs"
+
+def test_what_others_read_in_between_counts() -> None:
+  """All of x fits into the second cache alone, but not beside a tile of w that is read before x is read again."""
+  store = product(128, 3072, 768)
+  rows, columns = ranges_of(store)
+  steps, reads = steps_by_range((rows, columns), {rows: 4, columns: 64}), reads_of(store)
+  x = next(bytes_inside(a, frozenset((columns,)), steps) for a in reads if not a.depends(columns))
+  beside = sum(bytes_inside(a, frozenset((columns,)), steps) for a in reads)
+  alone, both = (cost((columns, rows), steps, reads, (32 << 10, int(n / CACHE_SHARE) + 1, 16 << 20))
+                 for n in (x, beside))
+  assert x < beside and both < alone
+
+def test_of_orders_that_cost_nearly_the_same_the_given_one_stays() -> None:
+  ranges = ranges_of(product(64, 64, 64))
+  steps, reads = steps_by_range(ranges, dict.fromkeys(ranges, 8)), reads_of(product(64, 64, 64))
+  assert ordered(ranges, steps, reads, CACHES) == list(ranges)
+  assert ordered(ranges[::-1], steps, reads, CACHES) == list(ranges[::-1])

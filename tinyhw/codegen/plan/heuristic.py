@@ -15,13 +15,13 @@ import math
 from tinyhw.codegen.kernel.access import StridedAccess, access_of
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.plan.loop_order import ordered, steps_by_range
-from tinyhw.codegen.plan.reads import CHUNKS_PER_THREAD, LINE_BYTES, PAGE_BYTES
+from tinyhw.codegen.plan.reads import CHUNKS_PER_THREAD, PAGE_BYTES
 from tinyhw.codegen.plan.register_tile import MOST_OVERLAP, tile
 from tinyhw.codegen.transform.keep import kept_terms
 from tinyhw.codegen.transform.tiling import (
   LEAST_LANES, MOST_STRIDE, OF_BUFFERS, Opt, OptOps, factor_of, lanes_along, size_of, width_along)
 from tinyhw.dtype import dtypes
-from tinyhw.machine.ir.target import Capabilities
+from tinyhw.machine.ir.target import CACHE_LINE_BYTES, Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -144,7 +144,7 @@ def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[StridedAcce
   strided = [access for access in accesses if not access.is_store and access.stride(lanes) not in (0, 1)
              and (is_transposed(access, lanes, shuffled)
                   or size_of(lanes) > lines_kept((access.stride(lanes) or 0) * access.node.dtype.itemsize))]
-  found = [(r, LINE_BYTES // access.node.dtype.itemsize) for r in ranges for access in strided if r is not lanes
+  found = [(r, CACHE_LINE_BYTES // access.node.dtype.itemsize) for r in ranges for access in strided if r is not lanes
            and access.stride(r) == 1]
   return max(found, key=lambda item: item[1], default=None)
 
@@ -155,7 +155,7 @@ def is_transposed(access: StridedAccess, lanes: UOp, shuffled: tuple[int, ...]) 
 
 def lines_kept(step: int) -> int:
   """Return the number of lines that stay in the first-level cache if their addresses are this many bytes apart."""
-  return WAYS * min(PAGE_BYTES // math.gcd(step, PAGE_BYTES), PAGE_BYTES // LINE_BYTES)
+  return WAYS * min(PAGE_BYTES // math.gcd(step, PAGE_BYTES), PAGE_BYTES // CACHE_LINE_BYTES)
 
 def lane_score(access: StridedAccess, r: UOp) -> int:
   """Score lanes along r for an access: adjacent elements 4 (stores 8), a shared element 1 (stores -8), strided 0

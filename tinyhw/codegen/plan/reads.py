@@ -19,7 +19,7 @@ from tinyhw.codegen.transform.tiling import (
   MOST_STRIDE, Opt, OptOps, is_reduce, is_unrolled_in_panels, size_of)
 from tinyhw.codegen.transform.window import LoopPair, Window, values_from, window_of
 from tinyhw.dtype import DType, dtypes
-from tinyhw.machine.ir.target import Capabilities
+from tinyhw.machine.ir.target import CACHE_LINE_BYTES, Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -54,7 +54,6 @@ CACHE_CYCLES = 0.125       # for a byte from the third cache
 MEMORY_CYCLES = 0.25       # for a byte from memory
 SPREAD_WORK = 2.0          # operations of spreading a computed number to all lanes; a loaded one is spread by its load
 WIDENING: dict[DType, int] = {dtypes.float16: 2, dtypes.bfloat16: 1}     # operations of widening a vector
-LINE_BYTES = 64            # an unaligned vector crosses two lines for bytes / LINE_BYTES of the addresses
 CHUNKS_PER_THREAD = 8      # work items that each worker should find
 
 class RegisterTile(NamedTuple):
@@ -144,9 +143,13 @@ class ReductionLoad:
     along = next((r for r, c in self.access.strides.items() if c == 1 and not is_reduce(r)), None)
     width = t.repetitions.get(along, 1) * (self.lanes if along is t.vector else 1) if along is not None else 1
     rows = self.elements_read(t.repetitions) / (1 if along is None else t.repetitions.get(along, 1))
-    lines = -(-width * self.itemsize // LINE_BYTES)
-    parts = lines * LINE_BYTES / max(width * self.itemsize, LINE_BYTES)     # of a line that a tile reads in part
-    level = NEAR_CYCLES if near else FAR_CYCLES if self.bytes <= self.caches[2] else FARTHEST_CYCLES
+    lines = -(-width * self.itemsize // CACHE_LINE_BYTES)
+    # of a line that a tile reads in part
+    parts = lines * CACHE_LINE_BYTES / max(width * self.itemsize, CACHE_LINE_BYTES)
+    first = (NEAR_CYCLES if self.bytes <= self.caches[1] else FAR_CYCLES if self.bytes <= self.caches[2]
+             else FARTHEST_CYCLES)
+    again = NEAR_CYCLES if near else first
+    level = again + (first - again) / self.reuse(t)
     return share * rows * level * parts * self.capabilities.vector_rate / 2
 
   def _rows_near(self, step: int) -> int:
@@ -154,7 +157,7 @@ class ReductionLoad:
 
     Addresses whose distance is divided by a high power of two share few of its sets.
     """
-    return self.caches[1] // max(step & -step, LINE_BYTES)
+    return self.caches[1] // max(step & -step, CACHE_LINE_BYTES)
 
   def _windows(self, body: UOp) -> list[Window]:
     """Return the windows that fit into half of shared memory. The window that closes fewest loops comes first."""
@@ -189,7 +192,7 @@ class ReductionLoad:
   def _crossing(self, vector: UOp) -> float:
     """Return the loads of a vector of adjacent elements. Unless it is aligned, it often crosses two lines."""
     aligned = all(c % self.lanes == 0 for r, c in self.access.strides.items() if r is not vector)
-    return 1.0 if aligned else 1.0 + self.lanes * self.itemsize / LINE_BYTES
+    return 1.0 if aligned else 1.0 + self.lanes * self.itemsize / CACHE_LINE_BYTES
 
   def _panel(self, vector: UOp) -> ReadPlan:
     stride = self.access.strides.get(vector, 0)
@@ -212,7 +215,7 @@ class ReductionLoad:
     load = 1.0
     if vector in w.closed:
       pair = next(p for p in w.pairs if p.output is vector)
-      load = (1.0 + self.lanes * self.itemsize / LINE_BYTES if pair is w.pairs[0] and pair.step == 1
+      load = (1.0 + self.lanes * self.itemsize / CACHE_LINE_BYTES if pair is w.pairs[0] and pair.step == 1
               else STRIDED_COST * self.lanes)
     elif vector in w.value.ranges: return None
     inside = [r for r in self.nest.ranges if r in w.closed or r not in w.value.ranges]
@@ -228,10 +231,10 @@ class ReductionLoad:
       if r in self.ranges: n *= k
     return n
 
-  def reuse(self, tile: dict[UOp, int]) -> int:
+  def reuse(self, t: RegisterTile) -> int:
     """Return how often a tile's elements are read again by loops that they do not depend on."""
     n = 1
-    for r in self.free: n *= max(size_of(r) // tile.get(r, 1), 1)
+    for r in self.free: n *= max(size_of(r) // (t.repetitions.get(r, 1) * (self.lanes if r is t.vector else 1)), 1)
     return n
 
   def panel_bytes(self, tile: dict[UOp, int]) -> int:
@@ -272,7 +275,7 @@ class ReductionLoad:
     cost = (best.issue + best.work) * weight + best.cycles
     for plan in plans[1:]:
       if plan.window is None:
-        if self.reuse(tile) < STAGE_REUSE or self.panel_bytes(tile) > self.capabilities.local_bytes: continue
+        if self.reuse(t) < STAGE_REUSE or self.panel_bytes(tile) > self.capabilities.local_bytes: continue
       elif self.window_bytes(plan.window, tile) > self.capabilities.local_bytes // 2: continue
       times = 1 if plan.window is not None else n * self.work_items(plan, t).parts
       for r in plan.within: times *= tile.get(r, 1)
@@ -291,9 +294,10 @@ class ReductionLoad:
     return self.elements_read(t.repetitions) * self.lanes * self.itemsize / rate
 
   def memory_cycles(self, t: RegisterTile) -> float:
-    """Return the cycles in which an element comes from memory, if each is read once: nothing has brought it into a
-    cache. Small operands may be there from an earlier kernel."""
-    if self.free or self.bytes <= self.caches[1]: return 0.0
+    """Return the cycles of an element and step in which the operand comes from memory for the first time. A small one
+    may be in the second cache from an earlier kernel."""
+    if self.bytes <= self.caches[1]: return 0.0
+    if self.free: return self.itemsize * MEMORY_CYCLES / math.prod(max(size_of(r), 1) for r in self.free)
     return self.itemsize * MEMORY_CYCLES * (1.0 if self._is_one_stream(t) else SCATTERED)
 
   def _is_one_stream(self, t: RegisterTile) -> bool:

@@ -41,7 +41,7 @@ SHORT_BODY = 24            # operations; a longer body needs no repetitions to h
 MOST_OVERLAP = 1.1         # of a range's iterations, when it is cut into blocks
 STORE_LANE_COST = 3.0      # of storing a single lane, in loads
 FUNCTION_OPERATIONS = 20   # of a vector instruction each, in a function such as exp
-FOLD_COST = 2.0            # of adding half of a register's lanes to the others, after the loop, in loads
+FOLD_COST = 4.0            # of adding half of a register's lanes to the others, after the loop, in loads
 STORE_STREAM_COST = 20.0   # of storing to one more page, in loads; addresses that are less than a page apart share it
 # of a tile that is larger than its range, whose vectors overlap: an equal tile without overlap is preferred
 TWICE_COST = 1.002

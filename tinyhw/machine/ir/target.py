@@ -13,6 +13,8 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import UOp
 
+CACHE_LINE_BYTES = 64    # of a CPU
+
 if TYPE_CHECKING:
   from tinyhw.dtype import DType
   from tinyhw.machine.ir.code import Code
@@ -46,6 +48,7 @@ class Capabilities:
   - cache_bytes: L1, L2, L3 as one worker sees them.
   - masked_bytes: sizes of elements that a vector gate of a LOAD or STORE may have.
   - shuffled_bytes: sizes of elements that a SHUFFLE may move between vectors.
+  - non_temporal: stores of whole lines may go to memory past the caches (codegen/lower/non_temporal.py).
   - gathers: the INDEX of a LOAD may be a vector.
   - scatters: the INDEX of a STORE may be a vector.
   - aligned: if lanes are threads, memory is only accessed at multiples of the access. Buffers begin at multiples of
@@ -87,6 +90,7 @@ class Capabilities:
   cache_bytes: tuple[int, ...] = ()
   masked_bytes: tuple[int, ...] = ()
   shuffled_bytes: tuple[int, ...] = ()
+  non_temporal: bool = False
   gathers: bool = False
   scatters: bool = False
   matrix: tuple[Matrix, ...] = ()
