@@ -64,6 +64,14 @@ def reuse(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) 
   from tinyhw.codegen.lower import reuse as module  # 0.3 ms to load, for kernels with several arrays
   return module.reuse_arrays(uops)
 
+def non_temporal(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
+  """Run the pass of non_temporal.py."""
+  room = max(capabilities.cache_bytes, default=0)
+  if not capabilities.non_temporal or all(u.arg[1] * u.dtype.itemsize <= room for u in uops if u.op is Ops.PARAM):
+    return uops
+  from tinyhw.codegen.lower import non_temporal as module  # 0.2 ms to load, for buffers that no cache holds
+  return module.note_non_temporal(uops, written, capabilities)
+
 def prefetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
   """Run the pass of prefetch.py."""
   from tinyhw.codegen.lower import prefetch as module  # only GPUs copy while they compute
@@ -88,6 +96,7 @@ PASSES = (
 )
 LIST_PASSES = (
   ListPass("reuse", reuse, False),
+  ListPass("non_temporal", non_temporal, False),
   ListPass("prefetch", prefetch, True),
   ListPass("pipeline", pipeline, True),
 )
@@ -109,6 +118,7 @@ ORDER = (
   Before("decompose", "legalize", "a vector operation in other vector operations is better than lane by lane"),
   Before("legalize", "linearize", "legalize splits what all others made"),
   Before("linearize", "reuse", "the order of loops tells when an array is read for the last time"),
+  Before("linearize", "non_temporal", "the stores of a block are next to each other in the list"),
   Before("reuse", "prefetch", "a target has one of them: workers with their scratch memory, or lanes that share it"),
   Before("linearize", "prefetch", "loops are brackets in a list, whose bodies move"),
   Before("prefetch", "pipeline", "asynchronous copies need no registers; pipeline takes the loops that prefetch "

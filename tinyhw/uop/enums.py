@@ -150,6 +150,8 @@ class GroupOp:
 
 # tag of a WHERE that gives what one of its operands has anyway (engine/schedule/masks.py)
 STATED = "stated"
+# tag of a STORE in a Program that need not pass through the caches (codegen/lower/non_temporal.py)
+NON_TEMPORAL = "non-temporal"
 
 @plain_members
 class AxisType(NamedIntEnum):

@@ -1,22 +1,28 @@
 """The instructions that the machine passes ask the target for, executed by the processor in Python; and compilation to
 Code."""
 from __future__ import annotations
+from array import array
 import random
 
 from generators.program_builder import Builder, add, i32, matmul
 import pytest
-from x86 import machine as x86_machine
+from x86 import kernels as x86_kernels, machine as x86_machine
 
+from tinyhw import Device, Tensor
+from tinyhw.device import Launch
 from tinyhw.dtype import dtypes
 from tinyhw.isa.x86 import target as x86
 from tinyhw.isa.x86.asm.encode import encode
 from tinyhw.isa.x86.capabilities import LEVELS
+from tinyhw.isa.x86.describe import compile_listed
 from tinyhw.isa.x86.table import regs
 from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.inst import Block, Effect, MInst, Reg, RegClass
-from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.enums import NON_TEMPORAL, AxisType, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
+f32 = dtypes.float32
 CLASSES = (regs.R64, regs.R32, regs.XMM, regs.YMM, regs.ZMM, regs.K)
 
 def physical(cls: RegClass, index: int) -> Reg: return regs.reg(cls, index)
@@ -89,3 +95,46 @@ def test_code_says_what_a_driver_must_know(arch: str) -> None:
   assert (code.name, code.arch, code.arguments, code.local_bytes, code.entry,
           code.lanes) == ("everything", arch, ("buffer", "int64"), 128, 0, 1)
   assert x86.compile(matmul(4), arch).text == x86.compile(matmul(4), arch).text, "the same Program gives the same bytes"
+
+def past_caches(lanes: int, results: int = 1) -> Program:
+  """Results that are twice, three times ... the elements of x, stored past the caches: two lines in each iteration."""
+  b = Builder(f"past_caches_{lanes}_{results}")
+  out = [b.param(k, f32, 128) for k in range(results)]
+  x = b.param(results, f32, 128)
+  with b.loop(4, AxisType.GLOBAL) as g:
+    for at in range(0, 32, lanes):
+      value = b.load(x, g * 32 + at, lanes)
+      for k, buffer in enumerate(out):
+        made = b.add(value * UOp.const(value.dtype, float(k + 2)))
+        b.store(buffer, g * 32 + at, made)
+        b.uops[-1] = UOp(Ops.STORE, dtypes.void, b.uops[-1].src, None, NON_TEMPORAL)
+  return b.program()
+
+@pytest.mark.parametrize("lanes, arch", ((16, "x86_64:avx512"), (8, "x86_64:avx2")))
+def test_two_versions_of_a_kernel_with_stores_past_the_caches(lanes: int, arch: str) -> None:
+  """One has such stores, and waits for them at its end."""
+  program = past_caches(lanes)
+  text = compile_listed(program, arch)[1]
+  versions = [text.count(name) for name in ("vmovntps", "vmovups", "sfence")]
+  assert versions == [32 // lanes, 32 // lanes, 1] or versions == [32 // lanes, 3 * 32 // lanes, 1], text
+  assert text.index("test rax, 63") < text.index("vmovntps") < text.index("sfence")
+  for shift in (0, 4, 32): x86_kernels.run(program, arch, [bytes(512), array("f", range(128)).tobytes()], shift)
+
+@pytest.mark.parametrize("results", (1, 2))
+def test_results_that_begin_anywhere(results: int) -> None:
+  """A non-temporal store to an address that is no multiple of its size would end the process."""
+  device = Device["CPU"]
+  if not device.arch.startswith("x86_64"): pytest.skip(f"this processor is used as {device.arch}")
+  program = past_caches(8 if "avx2" in device.arch else 16, results)
+  loaded = device.load(x86.compile(program, device.arch))
+  x = Tensor(range(128), dtype=f32).realize()
+  for k in range(results):
+    for offset in (0, 4, 32, 60, 64):
+      memory = [Tensor.zeros(160).contiguous().realize() for _ in range(results)]
+      views = [t._buffer().ensure_allocated().view(128, f32, offset if k == n else 0) for n, t in enumerate(memory)]
+      buffers = [*views, x._buffer()]
+      device.submit([Launch(loaded, tuple([b.ensure_allocated()._buf for b in buffers]), (), 4)])
+      device.synchronize()
+      for n, t in enumerate(memory):
+        first = offset // 4 if k == n else 0
+        assert t.tolist() == [0] * first + [i * (n + 2.0) for i in range(128)] + [0] * (32 - first), (k, n, offset)

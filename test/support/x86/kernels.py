@@ -217,15 +217,18 @@ def memory_of_scattered(lanes: int, dtype: DType) -> list[bytes]:
   return [bytes(10 * lanes * dtype.itemsize), bytes(k % 60 for k in range(2 * lanes * dtype.itemsize)),
           places.tobytes()]
 
-def run(program: Program, arch: str, memory: Sequence[bytes]) -> None:
-  """The program compiled for arch and executed, against its evaluation. memory: bytes of each parameter."""
+def run(program: Program, arch: str, memory: Sequence[bytes], shift: int = 0) -> None:
+  """The program compiled for arch and executed, against its evaluation.
+
+  memory: bytes of each parameter. shift: bytes after a page at which parameters begin.
+  """
   machine = x86_machine.Machine(arch)
   entry = machine.load(target.compile(program, arch).text).address
-  regions = [machine.memory.add(bytearray(data)) for data in memory]
+  regions = [machine.memory.add(bytearray(shift) + data) for data in memory]
   scratch = machine.memory.add(bytearray(program.local_bytes))
-  arguments = machine.memory.add(bytearray(struct.pack(f"<{len(regions)}Q", *[r.address for r in regions])))
+  arguments = machine.memory.add(bytearray(struct.pack(f"<{len(regions)}Q", *[r.address + shift for r in regions])))
   machine.call(entry, [arguments.address, 0, int(program.grid), scratch.address])
   wanted = [bytearray(data) for data in memory]
   evaluate(program, dict(enumerate(wanted)), {}, 0, int(program.grid))
   for param, got, expected in zip(program.params, regions, wanted):
-    same_bytes(param.dtype, bytes(got.data), bytes(expected), program.name)
+    same_bytes(param.dtype, bytes(got.data[shift:]), bytes(expected), program.name)

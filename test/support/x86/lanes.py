@@ -437,6 +437,7 @@ def flags_of_compare(gets: list[Get], fmt: str) -> Callable[[Any], None]:
 def memory(inst: MInst, end: int) -> Callable[[Any], None] | None:
   name = inst.row.name
   if found := re.fullmatch(r"vgather([dq])p([sd])", name): return gather(inst, found[1], 4 if found[2] == "s" else 8)
+  if name == "vmovntps": return past_caches(inst, end)
   found = re.fullmatch(r"vmaskmovp([sd])", name)
   if not found: return None
   size = 4 if found[1] == "s" else 8
@@ -451,6 +452,14 @@ def memory(inst: MInst, end: int) -> Callable[[Any], None] | None:
   return lambda m: m.vector.__setitem__(out.index,
                                         b"".join(m.memory.read(place(m) + k * size, size) if g < 0 else bytes(size)
                                                  for k, g in enumerate(unpack(gate(m), fmt))).ljust(64, b"\0"))
+
+def past_caches(inst: MInst, end: int) -> Callable[[Any], None]:
+  value, place = source(inst, 1, end), addresser(inst, inst.row.isa.memory, end)
+  def store(m: Any) -> None:
+    data = value(m)
+    assert place(m) % len(data) == 0, f"{inst}: address {place(m):#x} is no multiple of {len(data)}"
+    m.memory.write(place(m), data)
+  return store
 
 def gather(inst: MInst, index_kind: str, size: int) -> Callable[[Any], None]:
   out, at, number = inst.operands[0], inst.row.isa.memory, mask_of(inst)

@@ -21,7 +21,7 @@ def prepare(inst: MInst, end: int) -> Callable[[Any], None] | None:
   if name == "ldtilecfg":
     place = x86_lanes.addresser(inst, form.memory, end)
     return lambda m: configure(m, m.memory.read(place(m), 64))
-  if name == "prefetcht1": return lambda m: None    # of rows that later tiles load
+  if name in ("prefetcht1", "sfence"): return lambda m: None    # later tiles load those rows; stores are in order
   if name == "tilerelease": return lambda m: setattr(m, "tiles", None)
   if name == "tilezero": return lambda m: m.tiles.__setitem__(tiles[0], bytes(ROWS * ROW_BYTES))
   if name in ("tileloadd", "tilestored"): return moved(inst, end, tiles[0], name == "tilestored")

@@ -1,6 +1,9 @@
 """x86-64 as a `Target`: registers, instructions for the machine passes, and compilation of a Program to Code."""
 from __future__ import annotations
 
+from tinyhw import trace
+from tinyhw.data_class import replace
+from tinyhw.isa.x86 import abi
 from tinyhw.isa.x86.asm.encode import encode_function
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.isa.x86.frame import RSP, add_frame
@@ -9,9 +12,11 @@ from tinyhw.isa.x86.table import regs
 from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst, Reg
-from tinyhw.machine.ir.target import Hook, Target, region
+from tinyhw.machine.ir.target import CACHE_LINE_BYTES, Hook, Target, region
 from tinyhw.machine.passes import Before, hook_reasons, run
 from tinyhw.threads import once
+from tinyhw.uop.enums import NON_TEMPORAL
+from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
 __all__ = ["capabilities", "compile", "target"]
@@ -100,7 +105,36 @@ def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[i
   """The laid out function, its bytes, and the offset of each instruction in them."""
   t = target(arch)
   function = run(select(program, t), t)
+  past_caches = {u.src[0].src[0] for u in program.uops if u.tag == NON_TEMPORAL}
+  if past_caches:
+    changes = {u: UOp(u.op, u.dtype, u.src, u.arg) for u in program.uops if u.tag == NON_TEMPORAL}
+    trace.hand_on(changes)
+    plain = run(select(replace(program, uops=tuple([changes.get(u, u) for u in program.uops])), t), t)
+    function = either(function, plain, sorted(program.params.index(u) for u in past_caches))
   return function, *encode_function(function)
+
+def either(aligned: Function, plain: Function, arguments: list[int]) -> Function:
+  """Return a function that goes on as `aligned` if these arguments begin at cache lines, and otherwise as `plain`.
+
+  Non-temporal stores need that. Buffers of the allocator do; views and memory of others may begin anywhere.
+  """
+  function = Function(aligned.name)
+  entry = function.new_block(name="entry")
+  table = regs.reg(regs.R64, regs.NAMES64.index(abi.abi().arguments[0]))
+  for k, argument in enumerate(arguments):
+    entry.insts.append(MInst(TABLE[f"{'or' if k else 'mov'}_r64_m64"], [RAX, table, None, 1, 8 * argument]))
+  entry.insts += [MInst(TABLE["test_r64_i32"], [RAX, CACHE_LINE_BYTES - 1]),
+                  MInst(TABLE["jne_rel"], [plain.blocks[0]], None, ([],)), jump(aligned.blocks[0])]
+  for inst in entry.insts: inst.comment = "begins at a line?"
+  for block in (*aligned.blocks, *plain.blocks):
+    block.id = len(function.blocks)
+    function.blocks.append(block)
+  function.local_bytes = max(aligned.local_bytes, plain.local_bytes)
+  function.stack_bytes = max(aligned.stack_bytes, plain.stack_bytes)
+  function.used = {bank: aligned.used.get(bank, set()) | plain.used.get(bank, set())
+                   for bank in {**aligned.used, **plain.used}}
+  function.spills, function.reloads = aligned.spills, aligned.reloads
+  return function
 
 def code_of(program: Program, arch: str, function: Function, text: bytes) -> Code:
   arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)

@@ -35,7 +35,7 @@ from tinyhw.isa.x86.select.scalar import Scalars
 from tinyhw.isa.x86.select.vector import Vectors, is_constant_vector, places_of
 from tinyhw.isa.x86.table import regs
 from tinyhw.machine.ir.inst import Block, Function, Reg
-from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.uop.enums import NON_TEMPORAL, AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
   from tinyhw.machine.ir.target import Target
@@ -254,12 +254,12 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
       self.branch_unless(u.src[2], after)
       self._store(index, value)
       self.jump_to(after)
-    else: self._store(index, value)
+    else: self._store(index, value, u.tag == NON_TEMPORAL)
 
-  def _store(self, index: UOp, value: UOp) -> None:
+  def _store(self, index: UOp, value: UOp, non_temporal: bool = False) -> None:
     dtype = value.dtype
     if index.src[1].dtype.count > 1: return self.scatter(index, value)
-    if dtype.count > 1: return self.store_vector(dtype, self.address(index), self.value_bytes(value))
+    if dtype.count > 1: return self.store_vector(dtype, self.address(index), self.value_bytes(value), non_temporal)
     if value.op is Ops.CONST and not dtypes.is_float(dtype) and -(1 << 31) <= value.arg < 1 << 31:
       bits = 8 * dtype.itemsize
       return self.emit(f"mov_m{bits}_i{min(bits, 32)}", *self.address(index), wrapped(int(value.arg), min(bits, 32)))
@@ -374,6 +374,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
       elif is_constant_vector(u) or self._only_addresses(u): continue
       else: self.values[u] = self.compute(u)
     self.origin = None
+    if any(u.tag == NON_TEMPORAL for u in self.program.uops): self.emit("sfence")    # before the kernel's end is seen
     self.emit("vzeroupper")
     self.emit("ret")
     self.function.blocks = self.order

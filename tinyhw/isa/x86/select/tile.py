@@ -50,8 +50,8 @@ class TileSelector(VnniSelector):
       for k in range(u.arg.prefetched): self.emit("prefetcht1_m8", base, offset, scale, displacement + k * step)
     return self.op(regs.TMM, "tileloadd_t_m", *self.rows_at(index, step))
 
-  def _store(self, index: UOp, value: UOp) -> None:
-    if not is_tile(value.dtype): return super()._store(index, value)
+  def _store(self, index: UOp, value: UOp, non_temporal: bool = False) -> None:
+    if not is_tile(value.dtype): return super()._store(index, value, non_temporal)
     self.emit("tilestored_m_t", *self.rows_at(index, regs.ROW_BYTES), self.value(value))
 
   def rows_at(self, index: UOp, step: int) -> Address:

@@ -236,9 +236,9 @@ class Vectors(Level):
     if size == 2: return self.op(regs.XMM, "vmovd_x_r32", self.op(regs.R32, "movzx_r32_m16", *address))
     raise CompileError(f"{self.program.name}: a vector of {size} bytes cannot be loaded")
 
-  def store_vector(self, dtype: DType, address: Address, value: Reg) -> None:
+  def store_vector(self, dtype: DType, address: Address, value: Reg, non_temporal: bool = False) -> None:
     size = dtype.count if dtype.scalar() is dtypes.bool else dtype.itemsize
-    if size in (16, 32, 64): self.emit(f"vmovups_m_{letter(size)}", *address, value)
+    if size in (16, 32, 64): self.emit(f"{'vmovntps' if non_temporal else 'vmovups'}_m_{letter(size)}", *address, value)
     elif size == 8: self.emit("vmovq_m_x", *address, value)
     elif size == 4: self.emit("vmovd_m_x", *address, value)
     elif size == 2: self.emit("vpextrw_m_x_i8", *address, value, 0)
