@@ -1,12 +1,13 @@
 """Optimizers against their formulas in NumPy."""
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from test.helpers import arrays, same
-from tinyhw import nn
+from tinyhw import dtypes, nn
 from tinyhw.errors import ArgumentError, GradientError
 from tinyhw.nn import optim
 from tinyhw.tensor import Tensor
@@ -102,3 +103,19 @@ def test_refusals():
   with pytest.raises(GradientError, match="parameter 0"): optim.SGD([Tensor.ones(2)]).step()
   with pytest.raises(ArgumentError, match="at least one"): optim.SGD([Tensor([1])])
   with pytest.raises(ArgumentError, match="list of Tensors"): optim.Adam([1.0])
+
+def test_a_device_without_float64_keeps_the_bias_correction_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+  start = arrays((3, 2))[0]
+  def moved() -> Any:
+    p = Tensor(start)
+    opt = optim.Adam([p], lr=0.01)
+    for _ in range(3):
+      opt.zero_grad()
+      (p * p).sum().backward()
+      opt.step()
+    return opt, p.numpy()
+  (opt, exact), known = moved(), optim.capabilities_of
+  monkeypatch.setattr(optim, "capabilities_of", lambda *names: replace(known(*names), operations=frozenset()))
+  other, found = moved()
+  assert other.b2_t.dtype is dtypes.float32 and opt.b2_t.dtype in (dtypes.float32, dtypes.float64)
+  np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-5)
