@@ -151,3 +151,9 @@ def test_linear_in_a_type_with_a_number_as_bias():
   for bias in (1, 1.0, [1, 1], Tensor([1.0, 1.0])):
     assert x.linear(w, bias, dtype="float64").tolist() == x.linear(w, bias).tolist() == [[4, 4], [4, 4]]
     assert x.linear(w, bias, dtype="float64").dtype is dtypes.float64
+
+def test_attention_in_a_narrow_type_does_not_round_its_scaled_query() -> None:
+  q, k, v = (Tensor([[((7 * i + 3 * j + n) % 13 - 6) / 4 for j in range(8)] for i in range(5)], dtype="bfloat16")
+             for n in range(3))
+  wide = q.float().scaled_dot_product_attention(k.float(), v.float())
+  assert (q.scaled_dot_product_attention(k, v).float() - wide).abs().max().item() < 0.004

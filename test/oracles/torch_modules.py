@@ -2,7 +2,7 @@
 
     python3 test/oracles/torch_modules.py                # counts
     python3 test/oracles/torch_modules.py -v nn.Conv     # and the reasons, of modules whose names begin so
-    python3 test/oracles/torch_modules.py --record       # write the counts to test/oracles/torch_modules.json
+    python3 test/oracles/torch_modules.py --record       # write the counts to test/oracles/torch_ops.json
 
 Each module is made with the database's arguments, and takes the state of PyTorch's module by its keys. Its results are
 compared in training and in evaluation mode, by assert_close's defaults. So are the gradients of a weighted sum of its
@@ -24,9 +24,8 @@ from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
 
-from torch_ops import Operator, Verdict, counts, is_missing   # noqa: E402  # the path must be set before
+from torch_ops import Operator, Verdict, counts, is_missing, record   # noqa: E402  # the path must be set before
 
-RECORD = Path(__file__).with_suffix(".json")
 # Modules that draw random numbers in training mode.
 DRAWN = ("Dropout", "RReLU", "Transformer", "FractionalMaxPool", "MultiheadAttention")
 
@@ -34,16 +33,14 @@ def main() -> int:
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("names", nargs="*", help="beginnings of names; all if there are none")
   parser.add_argument("-v", action="store_true", help="reasons")
-  parser.add_argument("--record", action="store_true", help=f"write the counts to {RECORD.name}")
+  parser.add_argument("--record", action="store_true", help="write the counts to torch_ops.json")
   parser.add_argument("--most", type=int, default=0, help="samples of one module, spread over all; 0: all of them")
   options = parser.parse_args()
   if is_missing(): return 0
   found = counts(judge(options.names, options.most, options.v))
-  found = {{"operators": "modules", "operators with a wrong sample": "modules with a wrong sample"}.get(k, k): v
-           for k, v in found.items() if k != "of these, by accuracy"}
   print(json.dumps(found))
-  if options.record: RECORD.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-  return int(found["modules with a wrong sample"] > 0)
+  if options.record: record("modules with gradients, float32", found, options.most)
+  return int(found["operators with a wrong sample"] > 0)
 
 def judge(names: list[str], most: int = 0, verbose: bool = False) -> dict[str, Verdict]:
   """Judge the modules whose names begin with one of `names`, or all."""
@@ -86,7 +83,10 @@ class ModuleJudge(Operator):
 
   def sample(self, sample: Any, training: bool) -> tuple[str, str]:
     torch, made, given = self.torch, sample.constructor_input, sample.forward_input
+    for key, x in made.kwargs.items():      # drawn in float64, and its module wants the input's type
+      if isinstance(x, torch.Tensor) and x.dtype is torch.float64: made.kwargs[key] = x.float()
     theirs = self.info.module_cls(*made.args, **made.kwargs).train(training)
+    if "Lazy" in self.title: theirs(*given.args, **given.kwargs)      # now it has its parameters
     state = {k: v.clone() for k, v in theirs.state_dict().items()}
     inputs = [x for x in self.flat([*given.args, *given.kwargs.values()]) if isinstance(x, torch.Tensor)]
     asked = [x for x in inputs if x.is_floating_point() and x.requires_grad]
@@ -129,11 +129,14 @@ class ModuleJudge(Operator):
     except self.errors.GradientError: pass
 
   def mine(self, x: Any) -> Any:
+    if callable(x) and hasattr(self.ours.nn.functional, getattr(x, "__name__", "")):      # a function of PyTorch
+      return getattr(self.ours.nn.functional, x.__name__)
     if isinstance(x, self.torch.nn.Module):
       made = getattr(self.ours.nn, type(x).__name__)
       if type(x).__name__ != "TransformerEncoderLayer": return made()
       return made(x.linear1.in_features, x.self_attn.num_heads, x.linear1.out_features, x.dropout.p,
-                  batch_first=x.self_attn.batch_first, norm_first=x.norm_first, bias=x.linear1.bias is not None)
+                  self.mine(x.activation), batch_first=x.self_attn.batch_first, norm_first=x.norm_first,
+                  bias=x.linear1.bias is not None)
     return super().mine(x)
 
 if __name__ == "__main__": sys.exit(main())

@@ -165,8 +165,9 @@ class Operator:
       for part in self.name.removeprefix("torch.").split("."): holder = getattr(holder, part)
       if callable(holder): return holder
     except (AttributeError, ImportError): pass
-    if self.name.endswith("_") and hasattr(self.ours.tensor(1.0), self.name):     # it writes in place
-      return lambda x, *args, **keywords: getattr(x, self.name)(*args, **keywords)
+    writes = self.name.endswith("_") and not self.name.startswith("_")
+    if writes and hasattr(self.ours.tensor(1.0), self.name):
+      return lambda x, *args, **keywords: getattr(x.clone(), self.name)(*args, **keywords)
     member = getattr(self.ours.Tensor, self.name, None)
     if isinstance(member, property): return member.fget
     return member if callable(member) else None

@@ -143,7 +143,9 @@ def normalize(input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype:
 def logsumexp(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
               mask: Tensor | None = None) -> Tensor:
   """Return log(sum(exp)) of chosen elements."""
-  return reductions.logsumexp(_chosen(_typed(input, dtype), mask, -math.inf), dim, keepdim)
+  x = _typed(input, dtype)
+  found = reductions.logsumexp(_chosen(x, mask, -math.inf), dim, keepdim)
+  return found if x.holds_complex else found.cast(x.dtype)          # PyTorch's type: that of the input
 
 def logaddexp(input: Tensor, other: Tensor, *, dtype: Any = None, input_mask: Tensor | None = None,
               other_mask: Tensor | None = None) -> Tensor:

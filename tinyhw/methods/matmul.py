@@ -158,7 +158,10 @@ class Matmul(Random):
       groups = _heads_per_key(self._self(), key, value)
       key, value = key.repeat_interleave(groups, dim=-3), value.repeat_interleave(groups, dim=-3)
     wide = graph.accumulator(least_upper_dtype(self.dtype, key.dtype))
-    scores = self.mul(1 / math.sqrt(max(int(self.shape[-1]), 1))).matmul(key.transpose(-2, -1), dtype=wide)
+    scale = 1 / math.sqrt(max(int(self.shape[-1]), 1))
+    if wide is self.dtype or math.frexp(scale)[0] == 0.5:
+      scores = self.mul(scale).matmul(key.transpose(-2, -1), dtype=wide)
+    else: scores = self.matmul(key.transpose(-2, -1), dtype=wide).mul(scale)      # a narrow query would be rounded
     if is_causal:
       u = scores.uop
       later = graph.compare(Ops.CMPLT, graph.positions(u, scores.ndim - 2), graph.positions(u, scores.ndim - 1))

@@ -40,3 +40,11 @@ def test_fractional_windows_cover_the_ends() -> None:
   lambda: F.max_unpool2d(torch.ones(1, 1, 1), torch.tensor([[[9]]]), 2)])
 def test_refuses(call: object) -> None:
   with pytest.raises(TinyError): call()  # type: ignore[operator]
+
+def test_fractional_pooling_draws_for_each_plane() -> None:
+  x = torch.arange(50.0).reshape(2, 1, 5, 5)
+  samples = torch.tensor([[[0.1, 0.6]], [[0.6, 0.1]]])
+  found = torch.nn.functional.fractional_max_pool2d(x, 2, output_size=3, _random_samples=samples)
+  alone = [torch.nn.functional.fractional_max_pool2d(x[k:k + 1], 2, output_size=3, _random_samples=samples[k:k + 1])
+           for k in range(2)]
+  assert found.tolist() == torch.cat(alone).tolist() and (found[1] - 25).tolist() != found[0].tolist()

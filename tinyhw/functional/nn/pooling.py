@@ -108,8 +108,9 @@ def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
 
 def _lp_pool(n: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
   count = math.prod(spread("kernel_size", kernel_size, n))
-  total = _avg_pool(n, input.pow(norm_type), kernel_size, stride, 0, ceil_mode, True, None).mul(count)
-  return total.relu().pow(1 / norm_type)
+  mean = _avg_pool(n, input.pow(norm_type), kernel_size, stride, 0, ceil_mode, True, None)
+  size = mean.abs()
+  return mean.sign().mul(size.le(0).where(0, size)).mul(count).pow(1 / norm_type)
 
 def lp_pool1d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
   """Return the p-norm of each window of one axis."""
@@ -219,15 +220,32 @@ def _fractional(n: int, input: Tensor, kernel_size: Any, output_size: Any, outpu
     if any(not 0 < r < 1 for r in ratios): raise ArgumentError(f"{what}: output_ratio is from 0 to 1, not {ratios}")
     wanted = tuple([int(d * r) for d, r in zip(sizes(input)[-n:], ratios)])
   else: wanted = spread("output_size", output_size, n)
-  shares = (Tensor.rand(n) if samples is None else samples.reshape(-1, n)[0]).tolist()
-  windows = []
-  for old, new, k, u in zip(sizes(input)[-n:], wanted, kernel, shares):
+  lengths, lead = sizes(input)[-n:], sizes(input)[:-n]
+  planes = math.prod(lead)
+  shares = Tensor.rand(planes, n) if samples is None else samples.reshape(-1, n)[:planes]
+  places = Tensor.full((1,) * (1 + 2 * n), 0, dtypes.int32)            # (planes, windows ..., elements ...)
+  for i, (old, new, k) in enumerate(zip(lengths, wanted, kernel)):
     if new < 1 or new + k - 1 > old: raise ShapeError(f"{what}: {new} windows of {k} do not fit into {old}")
-    step = (old - k) / (new - 1) if new > 1 else 0.0
-    begins = [int((i + u) * step) - int(u * step) for i in range(new - 1)] + [old - k]
-    windows.append([[b + j for j in range(k)] for b in begins])
-  found = _largest_of_windows(input, windows)
-  return found if return_indices else found[0]
+    at = n - 1 - i if n == 2 else i          # of two numbers, PyTorch takes the width's first
+    begins = _begins(part(shares, 1, at, at + 1), old, new, k)
+    begins = begins.reshape(planes, *[new if j == i else 1 for j in range(2 * n)])
+    inner = Tensor.arange(k, dtype=dtypes.int32).reshape([k if j == n + i else 1 for j in range(2 * n)])
+    places = places.mul(old).add(begins.add(inner))
+  count, each = math.prod(wanted), math.prod(kernel)
+  flat = places.reshape(planes, count * each)
+  values = input.reshape(planes, math.prod(lengths)).gather(1, flat).reshape(planes, count, each)
+  chosen = values.argmax(-1, keepdim=True)
+  best = values.gather(-1, chosen).reshape(*lead, *wanted)
+  if not return_indices: return best
+  return best, flat.reshape(planes, count, each).gather(-1, chosen).reshape(*lead, *wanted).long()
+
+def _begins(share: Tensor, old: int, new: int, k: int) -> Tensor:
+  """Return where windows begin along an axis, (planes, new). share: (planes, 1), from 0 to 1."""
+  last = Tensor.full((sizes(share)[0], 1), old - k, dtypes.int32)
+  if new == 1: return last
+  step = (old - k) / (new - 1)
+  first = share.add(Tensor.arange(new - 1, dtype=share.dtype)).mul(step).int().sub(share.mul(step).int())
+  return cat([first, last], 1)
 
 def fractional_max_pool2d(input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
                           return_indices: bool = False, _random_samples: Tensor | None = None) -> Any:
