@@ -256,13 +256,6 @@ def equal_extremes() -> None:
   assert windows == [[1, 0, 0], [0.5, 0, 0.5]]
   assert gradient(torch.tensor, lambda x: x.cummax(0)[0].sum()) == gradient(Tensor, lambda x: x.cummax(0)[0].sum())
 
-def training() -> None:
-  names = ("RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "Lion", "Adafactor")
-  assert all(hasattr(nn.optim, name) for name in names)
-  optimizer = nn.optim.SGD([Tensor([1.0], requires_grad=True)], lr=0.5)
-  optimizer.lr = 0.1
-  assert float(optimizer.lr) == pytest.approx(0.1)
-
 STATEMENTS = {"Lazy.": lazy, "Gradients add up": gradients_add_up, "In-place writes": in_place_writes,
               "Equal extremes": equal_extremes,
               "Shared memory.": shared_memory, "Parameters.": parameters,
