@@ -121,6 +121,15 @@ def test_vectors_from_the_second_cache_are_few_where_they_cost_cycles() -> None:
   short = model(2048, 64, 2048, dear.capabilities)
   assert second(short).near_cycles(tile(short, 12, 2)) == 0, "the first cache holds 64 rows of 128 bytes"
 
+def test_lanes_along_the_sum_read_the_second_cache_too() -> None:
+  """Rows of 12 KB: four of them with 6 columns are 120 KB, which a step reads 640 bytes of."""
+  facts = {"cache_bytes": (48 << 10, 2 << 20, 8 << 20), "local_bytes": 1 << 20, "second_level_rate": 128.0}
+  costs = model(128, 3072, 768, replace(AVX512, **facts))
+  i, j = costs.nest.ranges
+  t = RegisterTile(costs.last, {i: 4, j: 6})
+  assert sum(o.near_cycles(t) for o in costs.loads) == 10 * 64 / 128
+  assert all(o.near_cycles(RegisterTile(costs.last, {i: 1, j: 2})) == 0 for o in costs.loads)
+
 @pytest.mark.parametrize("dtype, widening", [("float16", 2), ("bfloat16", 1), ("float32", 0)])
 def test_widening_takes_operations_of_each_element(dtype: str, widening: int) -> None:
   """Lanes that share an element widen it as a number, which must then be spread."""

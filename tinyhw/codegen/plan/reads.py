@@ -15,6 +15,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tinyhw.codegen.kernel.access import access_of
+from tinyhw.codegen.plan.loop_order import CACHE_SHARE
 from tinyhw.codegen.transform.tiling import (
   MOST_STRIDE, Opt, OptOps, is_reduce, is_unrolled_in_panels, size_of)
 from tinyhw.codegen.transform.window import LoopPair, Window, values_from, window_of
@@ -289,8 +290,9 @@ class ReductionLoad:
     """Return the cycles of a step's vectors that come from the second-level cache, since the first one does not hold
     what a tile reads."""
     rate = self.capabilities.second_level_rate
-    if not rate or t.vector not in self.ranges or is_reduce(t.vector): return 0.0
-    if self.panel_bytes(t.repetitions) <= self.caches[0]: return 0.0
+    if not rate or t.vector not in self.ranges: return 0.0
+    size = self.panel_bytes(t.repetitions) // (self.lanes if is_reduce(t.vector) else 1)    # lanes are terms of the sum
+    if size <= self.caches[0] * CACHE_SHARE: return 0.0
     return self.elements_read(t.repetitions) * self.lanes * self.itemsize / rate
 
   def memory_cycles(self, t: RegisterTile) -> float:
