@@ -70,7 +70,7 @@ def non_temporal(uops: list[UOp], written: frozenset[int], capabilities: Capabil
   if not capabilities.non_temporal or all(u.arg[1] * u.dtype.itemsize <= room for u in uops if u.op is Ops.PARAM):
     return uops
   from tinyhw.codegen.lower import non_temporal as module  # 0.2 ms to load, for buffers that no cache holds
-  return module.note_non_temporal(uops, written, capabilities)
+  return module.note_non_temporal(uops, capabilities)
 
 def prefetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
   """Run the pass of prefetch.py."""

@@ -36,6 +36,17 @@ def test_a_vector_of_a_line() -> None: assert past_caches(doubled(2048), lanes(1
 
 def test_a_buffer_that_a_cache_holds() -> None: assert past_caches(doubled(1024), lanes(16), SMALL_AVX512) == [False]
 
+def test_a_small_part_of_a_large_buffer() -> None:
+  """A token's row of a cache stays near: what counts is what the kernel writes."""
+  out, x, i = UOp.param(0, F32, 1 << 16), UOp.param(1, F32, 1 << 16), axis(1024, 0)
+  kernel = UOp.sink(out.index(i + 4096).store(x.index(i).load() * 2, i))
+  assert past_caches(kernel, lanes(16), SMALL_AVX512) == [False]
+
+def test_rows_of_a_loop_count() -> None:
+  out, x, i, j = UOp.param(0, F32, 64 * 64), UOp.param(1, F32, 64 * 64), axis(64, 0), axis(64, 1)
+  kernel = UOp.sink(out.index(i * 64 + j).store(x.index(i * 64 + j).load() * 2, i, j))
+  assert past_caches(kernel, (Opt(OptOps.VECTOR, 1, 16), Opt(OptOps.GRID, 0)), SMALL_AVX512) == [True]
+
 def test_unknown_caches() -> None:
   assert past_caches(doubled(2048), lanes(16), replace(SMALL_AVX512, cache_bytes=())) == [False]
 
