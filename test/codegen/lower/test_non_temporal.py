@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from test.codegen.kernels import AVX2, axis, check
+from tinyhw.codegen.lower.non_temporal import whole_lines
 from tinyhw.codegen.optimize import with_opts
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.data_class import replace
@@ -67,6 +68,19 @@ def test_other_elements(dtype: DType) -> None:
   lambda: doubled(2048, first=1), lambda: doubled(2048, first=8), lambda: doubled(2048, in_place=True)))
 def test_lines_that_are_cut_or_read(kernel: Callable[[], UOp]) -> None:
   assert not any(past_caches(kernel(), lanes(16), SMALL_AVX512))
+
+@pytest.mark.parametrize("stores, whole", (
+  ([(0, 16), (8, 16)], [True, False]),                        # the second one has halves of two lines
+  ([(8, 16), (16, 8), (24, 8)], [False, True, True]),
+  ([(0, 4), (4, 8), (12, 4)], [False] * 3),                   # a half that begins at a quarter
+  ([(0, 4), (4, 4), (8, 8)], [True] * 3), ([(0, 16), (16, 8)], [True, False])), ids=str)
+def test_vectors_are_aligned(stores: list[tuple[int, int]], whole: list[bool]) -> None:
+  """Each begins at a multiple of its size: others raise a fault. stores: the place and the lanes of each one."""
+  buffer, first = UOp.param(0, F32, 4096), axis(64, 0) * 64
+  block = [UOp(Ops.STORE, dtypes.void, (buffer.index(first + place), UOp.const(F32.vec(n), 1.0)))
+           for place, n in stores]
+  found = whole_lines(block)
+  assert [u in found for u in block] == whole
 
 def test_scattered_lanes() -> None: assert not any(past_caches(doubled(1024, step=2), lanes(16), SMALL_AVX512))
 

@@ -57,6 +57,7 @@ def whole_lines(stores: Iterable[UOp]) -> set[UOp]:
   """Return the stores of a block of code that together write whole lines.
 
   A line is written by one vector, or by vectors at neighbouring constant distances from the same multiple of a line.
+  Each begins at a multiple of its own size: others overlap two lines, and non-temporal stores of them would fault.
   """
   halves: dict[object, dict[int, UOp]] = {}     # buffer and index without its constant -> stores by that constant
   for u in stores:
@@ -68,11 +69,13 @@ def whole_lines(stores: Iterable[UOp]) -> set[UOp]:
     halves.setdefault((index.src[0], frozenset(terms.items())), {})[constant * size] = u
   found: set[UOp] = set()
   for by_place in halves.values():
-    for place, u in by_place.items():
-      line, parts = place // CACHE_LINE_BYTES * CACHE_LINE_BYTES, [u]
+    for line in {place // CACHE_LINE_BYTES * CACHE_LINE_BYTES for place in by_place}:
+      parts: list[UOp] = []
       at = line
       while at < line + CACHE_LINE_BYTES and at in by_place:
         parts.append(by_place[at])
-        at += by_place[at].src[1].dtype.itemsize
+        size = parts[-1].src[1].dtype.itemsize
+        if at % size: break
+        at += size
       if at == line + CACHE_LINE_BYTES: found.update(parts)
   return found
