@@ -117,6 +117,7 @@ def test_two_versions_of_a_kernel_with_stores_past_the_caches(lanes: int, arch: 
   text = compile_listed(program, arch)[1]
   versions = [text.count(name) for name in ("vmovntps", "vmovups", "sfence")]
   assert versions == [32 // lanes, 32 // lanes, 1] or versions == [32 // lanes, 3 * 32 // lanes, 1], text
+  assert text.count("an iteration:") == text.count("overall (4 work items)") == 1, "the work of one version counts"
   assert text.index("test rax, 63") < text.index("vmovntps") < text.index("sfence")
   for shift in (0, 4, 32): x86_kernels.run(program, arch, [bytes(512), array("f", range(128)).tobytes()], shift)
 

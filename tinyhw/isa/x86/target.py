@@ -126,6 +126,7 @@ def either(aligned: Function, plain: Function, arguments: list[int]) -> Function
   entry.insts += [MInst(TABLE["test_r64_i32"], [RAX, CACHE_LINE_BYTES - 1]),
                   MInst(TABLE["jne_rel"], [plain.blocks[0]], None, ([],)), jump(aligned.blocks[0])]
   for inst in entry.insts: inst.comment = "begins at a line?"
+  for block in plain.blocks: block.rare = True    # a listing counts the work of one version
   for block in (*aligned.blocks, *plain.blocks):
     block.id = len(function.blocks)
     function.blocks.append(block)
