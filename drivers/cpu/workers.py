@@ -248,7 +248,7 @@ class Ring:
     with self.lock:
       each = (size + 4095) & -4096
       try: memory = map_aligned(each * self.threads)
-      except (OSError, OverflowError) as error:
+      except (OSError, OverflowError, MemoryError) as error:
         raise DriverError(f"scratch memory of {self.threads} threads, {each} bytes each: {error}") from error
       base = memory.address
       for i in range(self.threads): self._set(self.records + i * RECORD_BYTES + RECORD["SCRATCH"], base + i * each)

@@ -182,6 +182,14 @@ def test_a_closed_device_says_so(kind: str) -> None:
   with pytest.raises(DeviceError, match="device is closed"):
     loaded.device.submit([Launch(loaded["add"], (memory,), (1,), 64)])
 
+@pytest.mark.parametrize("error", (OSError, OverflowError, MemoryError))
+def test_no_memory_for_scratch(loaded: Loaded, monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+  def refuse(size: int) -> None: raise error("no memory")
+  monkeypatch.setattr("tinyhw.drivers.cpu.workers.map_aligned", refuse)
+  ring = loaded.device.ring
+  with pytest.raises(DriverError, match="scratch memory of .* bytes each: no memory"):
+    ring.reserve_scratch(ring.scratch_bytes + 1)
+
 def test_scratch_is_private_and_aligned(loaded: Loaded) -> None:
   loaded.device.ring.reserve_scratch(10_000)
   where = loaded.zeros(1000)
