@@ -35,6 +35,11 @@ def test_bad_input_is_refused(name: str) -> None:
 def test_gradients_agree_with_autograd(name: str) -> None:
   assert all(found.wrong == found.failed == 0 for found in judge([name], most=4, what="gradients").values())
 
+@pytest.mark.parametrize("name", ("erfinv", "nn.functional.linear_cross_entropy", "as_strided"))
+def test_second_gradients_agree(name: str) -> None:
+  assert all(found.wrong == found.failed == 0
+             for found in judge([name], most=2, what="second gradients").values())
+
 def test_kinds() -> None:
   assert [Verdict(*numbers, False, {}).kind for numbers in ((3, 0, 0, 0), (3, 1, 1, 0), (0, 0, 0, 2))] == [
     "whole", "part", "none"]

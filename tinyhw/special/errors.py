@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 
 from tinyhw.functional.operands import checked
+from tinyhw.functional.rules import with_rule
 from tinyhw.special.horner import chebyshev, in_double, polynomial, with_slope
 from tinyhw.special.tables import ERFCX
 from tinyhw.tensor import Tensor
@@ -68,8 +69,9 @@ def _inverse(x: Tensor) -> Tensor:
       found.lt(0).where(-1, 1)))
     found = found.sub(miss.mul(found.square().exp()).mul(math.sqrt(math.pi) / 2)).contiguous()
   found = inside.where(found, d.eq(1).where(math.inf, d.eq(-1).where(-math.inf, d.const_like(math.nan))))
-  def slope(_: Tensor) -> Tensor: return found.square().exp().mul(math.sqrt(math.pi) / 2)
-  return with_slope(found, x, slope)
+  def rule(y: Tensor, g: Tensor, _: Tensor) -> tuple[Tensor]:
+    return (g.mul(y.square().exp().mul(math.sqrt(math.pi) / 2)),)
+  return with_rule(found, (x,), rule)
 
 def erfinv(input: Tensor) -> Tensor:
   """Return the number whose error function is x, infinite at -1 and 1, NaN outside."""
@@ -109,6 +111,7 @@ def ndtri(input: Tensor) -> Tensor:
       miss = scaled.log().sub(u.square()).sub(q.log())
       t = t.sub(miss.mul(scaled).mul(math.sqrt(2 * math.pi))).contiguous()
     found = low.where(d.eq(0).where(-math.inf, d.lt(0).where(math.nan, t)), middle)
-    def slope(_: Tensor) -> Tensor: return found.square().mul(0.5).exp().mul(math.sqrt(2 * math.pi))
-    return with_slope(found, p, slope)
+    def rule(y: Tensor, g: Tensor, _: Tensor) -> tuple[Tensor]:
+      return (g.mul(y.square().mul(0.5).exp().mul(math.sqrt(2 * math.pi))),)
+    return with_rule(found, (p,), rule)
   return in_double(quantile, checked("ndtri", input))

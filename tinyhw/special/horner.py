@@ -35,7 +35,10 @@ def chebyshev(x: Tensor, coefficients: Sequence[float]) -> Tensor:
   return x.mul(after).sub(following).add(coefficients[0])
 
 def with_slope(y: Tensor, x: Tensor, slope: Callable[[Tensor], Tensor]) -> Tensor:
-  """Return y, whose derivative for x is slope(x). slope is called if the gradient is asked for."""
+  """Return y, whose derivative for x is slope(x). slope is called if the gradient is asked for.
+
+  slope computes with its argument alone, which has gradients. A slope that needs y is a rule (functional/rules.py).
+  """
   node = graph.node(Ops.DETACH, y.dtype, (y.contiguous().uop, x.uop), None, y.shape)
   make = Tensor._new
   def backward(own: UOp, g: UOp) -> tuple[UOp]: return (make(g).mul(slope(make(own.src[1]))).uop,)

@@ -19,6 +19,10 @@ torch.arange(1, 2.5, 0.5)
 torch.arange(5, 0, -2)
 torch.linspace(0, 1, 5)
 torch.logspace(0, 2, 3)
+torch.logspace(2, 4.25, 2, 2, dtype=torch.int64)
+torch.logspace(-1.75, 3, 4, 0.5, dtype=torch.int32)
+torch.logspace(1.5, 3, 1, dtype=torch.int64)
+torch.logspace(-2, 2.99, 3, dtype=torch.float16)
 torch.eye(2, 3)
 torch.zeros_like(ints)
 torch.full_like(x, 2)
@@ -44,6 +48,9 @@ def test_random_tensors() -> None:
 
 @pytest.mark.parametrize("call, error", [
   (lambda: torch.zeros(-1), ShapeError), (lambda: torch.arange(0, 5, -1), ArgumentError),
+  (lambda: torch.logspace(-3, 2, 4, dtype=torch.uint8), ArgumentError),
+  (lambda: torch.linspace(0, 300, 4, dtype=torch.int8), ArgumentError),
+  (lambda: torch.linspace(0, float("nan"), 4, dtype=torch.int64), ArgumentError),
   (lambda: torch.multinomial(torch.ones(2), 3), ArgumentError), (lambda: torch.randint(3, 3, (2,)), ArgumentError)])
 def test_refuses(call: object, error: type) -> None:
   with pytest.raises(error): call()  # type: ignore[operator]

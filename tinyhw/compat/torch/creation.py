@@ -191,12 +191,7 @@ def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, layout: Any
   if steps is None or whole("steps", steps) < 0: raise ArgumentError(f"steps is {steps}; it must be at least 0")
   a, b = (_end(x, "linspace") for x in (start, end))
   if steps == 0: return Tensor.empty(0, dtype=kind)
-  if dtypes.is_int(kind): a, b = float(int(a)), float(int(b))
-  half, rounded = steps // 2, truncate[kind] if dtypes.is_float(kind) and kind.itemsize == 2 else float
-  a, b = rounded(a), rounded(b)
-  gap = rounded((b - a) / (steps - 1) if steps > 1 else 0.0)      # as PyTorch, in the type's arithmetic
-  values = [a + rounded(gap * i) if i < half or steps == 1 else b - rounded(gap * (steps - 1 - i))
-            for i in range(steps)]
+  values = _spaced(a, b, steps, kind)
   return _placed(Tensor([int(v) for v in values] if dtypes.is_int(kind) else values, dtype=kind), device, requires_grad)
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, layout: Any = None,
@@ -206,10 +201,22 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
   if steps is None or whole("steps", steps) < 0: raise ArgumentError(f"steps is {steps}; it must be at least 0")
   a, b = (_end(x, "logspace") for x in (start, end))
   if steps == 0: return Tensor.empty(0, dtype=kind)
-  gap = (b - a) / (steps - 1) if steps > 1 else 0.0
-  exponents = [a + gap * i if i < steps // 2 or steps == 1 else b - gap * (steps - 1 - i) for i in range(steps)]
+  exponents = _spaced(a, b, steps, kind) if steps > 1 else [a]      # as PyTorch, one exponent is not cast
   values = [_power(float(base), e) for e in exponents]
   return _placed(Tensor(values, dtype=dtypes.float64).cast(kind), device, requires_grad)
+
+def _spaced(a: float, b: float, steps: int, kind: DType) -> list[float]:
+  """Return evenly spaced numbers from a to b. As PyTorch's, both ends are cast to the type, and a type of 16 bits has
+  its own arithmetic. Raises ArgumentError for an end that an integer type cannot hold."""
+  if dtypes.is_int(kind):
+    for end in (a, b):
+      if not math.isfinite(end) or not kind.min <= int(end) <= kind.max:
+        raise ArgumentError(f"{kind} cannot hold the end {end}; give another dtype")
+    a, b = float(int(a)), float(int(b))
+  half, rounded = steps // 2, truncate[kind] if dtypes.is_float(kind) and kind.itemsize == 2 else float
+  a, b = rounded(a), rounded(b)
+  gap = rounded((b - a) / (steps - 1) if steps > 1 else 0.0)
+  return [a + rounded(gap * i) if i < half or steps == 1 else b - rounded(gap * (steps - 1 - i)) for i in range(steps)]
 
 def _power(base: float, e: float) -> float:
   try: found = base ** e
