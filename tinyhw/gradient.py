@@ -14,6 +14,8 @@ then indices are sorted (methods/graph/rows.py).
 A group of nodes may have a better rule than the combination of its parts (a convolution). `define_gradient` attaches
 one to its last node.
 
+Hooks (`hook_gradient`) change the whole gradient of a node before it is a target's, and before it flows on.
+
 Checkpoints (`define_checkpoint`): values between some inputs and outputs are not kept for the backward pass but
 computed again. When the walk reaches an output, it copies the nodes in between. The copies use AFTER(input, gradient of
 the output) in place of each input. They have equal values but are other nodes. So they have their own storage, and are
@@ -23,6 +25,8 @@ targets may be anywhere.
 from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 import math
+from typing import Any
+import weakref
 from weakref import WeakKeyDictionary
 
 from tinyhw.dtype import dtypes
@@ -32,6 +36,7 @@ from tinyhw.errors import GradientError
 from tinyhw.methods.graph import graph
 from tinyhw.methods.graph.graph import add, binary, compare, like, mul, negate, scale, unary, where
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.threads import lock
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -181,6 +186,49 @@ def transposed(value: UOp, view: UOp, whole: UOp) -> UOp:
     value, view = back, view.src[0]
   return value
 
+# ***** hooks *****
+
+class Hooked(NamedTuple):
+  """Functions of a gradient, and the node whose gradient they change. The node of a leaf is that which it has now."""
+  node: weakref.ref[UOp]
+  leaf: weakref.ref[Any] | None
+  functions: dict[int, Callable[[UOp], UOp]]
+
+  def holder(self) -> Any:
+    """Return the leaf, or the node; None if it is gone."""
+    return self.node() if self.leaf is None else self.leaf()
+
+_hooked: list[Hooked] = []
+
+def hook_gradient(node: UOp, leaf: Any | None, functions: dict[int, Callable[[UOp], UOp]]) -> None:
+  """Let functions change the gradient of a node, in order, before it flows on. The dict may change later.
+
+  leaf: the holder of the node if it may hold another one later, as a parameter after a step. None: it does not.
+  """
+  with lock:
+    _hooked[:] = [h for h in _hooked if h.functions and h.holder() is not None]
+    _hooked.append(Hooked(weakref.ref(node), None if leaf is None else weakref.ref(leaf), functions))
+
+def _hooks() -> dict[UOp, list[Hooked]]:
+  """Return the hooks by the nodes that they wait at."""
+  found: dict[UOp, list[Hooked]] = {}
+  for hooked in list(_hooked):
+    holder = hooked.holder() if hooked.functions else None
+    if holder is not None: found.setdefault(holder if hooked.leaf is None else holder.uop, []).append(hooked)
+  return found
+
+def reaches(root: UOp, targets: Set[UOp]) -> bool:
+  """Does a gradient of root flow to one of the targets? A realized node stands for its buffer too."""
+  seen, waiting = {root}, [root]
+  while waiting:
+    u = waiting.pop()
+    if not dtypes.is_float(u.dtype): continue
+    if u in targets or u.realized is not None and u.realized in targets: return True
+    fresh = [s for s in _sources(u) if s not in seen]
+    seen.update(fresh)
+    waiting.extend(fresh)
+  return False
+
 # ***** the walk *****
 
 def gradients(root: UOp, gradient: UOp, targets: Sequence[UOp], ends: Sequence[UOp] = ()) -> list[UOp | None]:
@@ -199,15 +247,22 @@ def gradients(root: UOp, gradient: UOp, targets: Sequence[UOp], ends: Sequence[U
   live = _reaching(order, place)
   found: dict[UOp, UOp] = {root: gradient} if root in live else {}
   total: dict[UOp, UOp] = {}
-  again = _Again(order)
+  again, hooks = _Again(order), _hooks()
   for u in reversed(order):
     g = found.pop(u, None)
     if g is None: continue
+    if hooks and u not in ends: g = _changed(u, g, hooks)
     if u in place: _accumulate(total, place[u], g)
     if u in ends or not any(s in live for s in _sources(u)): continue
     for s, contribution in _contributions(u, again.value(u, g), g, live):
       if s in live: _accumulate(found, s, contribution)
   return [_placed(total.get(t), t) for t in targets]
+
+def _changed(u: UOp, g: UOp, hooks: dict[UOp, list[Hooked]]) -> UOp:
+  """Return the gradient of a node after its hooks."""
+  for hooked in [*hooks.get(u, ()), *(hooks.get(u.realized, ()) if u.realized is not None else ())]:
+    for function in list(hooked.functions.values()): g = function(g)
+  return g
 
 def _placed(g: UOp | None, target: UOp) -> UOp | None:
   """Distribute the gradient of a tensor on several devices as the tensor is."""

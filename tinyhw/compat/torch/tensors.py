@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.compat.torch import table
+from tinyhw.compat.torch.differentiation import hooks
 from tinyhw.compat.torch.dress import Dressed, dress, plain
 from tinyhw.dtype import DTypeLike
 from tinyhw.errors import ArgumentError, DTypeError
@@ -44,9 +45,23 @@ class TorchTensor(Tensor):
     return found
 
   @property
+  def requires_grad(self) -> bool | None:
+    """Was it marked, or does its gradient flow to a tensor that was? The answer for a result walks its graph."""
+    own = super().requires_grad
+    return hooks.is_differentiable(self) if own is None else own
+
+  @requires_grad.setter
+  def requires_grad(self, value: bool | None) -> None:
+    super(TorchTensor, type(self)).requires_grad.fset(self, value)  # type: ignore[attr-defined]  # a property
+
+  @property
   def is_leaf(self) -> bool:
     """Is it no result of a computation that has gradients?"""
-    return not self.requires_grad or bool(self._is_leaf)
+    return self._requires_grad is not None or not self.requires_grad
+
+  def register_hook(self, hook: Callable[[Any], Any]) -> hooks.RemovableHandle:
+    """Call hook with this tensor's gradient when one is expressed. A tensor that it returns replaces the gradient."""
+    return hooks.register_hook(self, hook)
 
   @property
   def is_cuda(self) -> bool:

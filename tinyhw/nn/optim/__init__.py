@@ -80,7 +80,7 @@ class Optimizer:
     params = list(params)
     for x in params:
       if not isinstance(x, Tensor): raise ArgumentError(f"an optimizer wants a list of Tensors, and it has {x!r}")
-      if x.requires_grad is None and dtypes.is_float(x.dtype): x.requires_grad = True
+      if x._requires_grad is None and dtypes.is_float(x.dtype): x.requires_grad = True
     self.params: list[Tensor] = dedup([x for x in params if x.requires_grad])
     self.buffers: list[Tensor] = dedup([x for x in params if not x.requires_grad])
     if not self.params: raise ArgumentError("an optimizer needs at least one parameter that wants a gradient")

@@ -61,7 +61,7 @@ class AutogradFunction:
   @classmethod
   def apply(cls, *args: Any) -> Any:
     """Call forward without gradients, and give its results the gradient that backward computes."""
-    needed = tuple([isinstance(x, Handle) and dtypes.is_float(x.dtype) and x.requires_grad is not False for x in args])
+    needed = tuple([isinstance(x, Handle) and dtypes.is_float(x.dtype) and x._requires_grad is not False for x in args])
     ctx = FunctionContext(needed)
     with no_grad():
       if cls.setup_context is None: found = cls.forward(ctx, *args)

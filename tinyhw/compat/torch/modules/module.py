@@ -9,6 +9,7 @@ import copy
 import itertools
 from typing import Any
 
+from tinyhw.compat.torch.differentiation.hooks import RemovableHandle, registered
 from tinyhw.compat.torch.dress import dress, kind_of, plain
 from tinyhw.compat.torch.tensors import TorchTensor
 from tinyhw.dtype import DType, dtypes
@@ -44,14 +45,6 @@ class IncompatibleKeys(NamedTuple):
   missing_keys: list[str]
   unexpected_keys: list[str]
 
-class RemovableHandle:
-  """The way to remove a hook."""
-  def __init__(self, hooks: dict[int, Any], key: int): self.hooks, self.key = hooks, key
-  def remove(self) -> None:
-    """Remove the hook. It may be called twice."""
-    self.hooks.pop(self.key, None)
-
-_numbers = itertools.count()
 _KINDS = ("_parameters", "_buffers", "_modules")
 
 class Module:
@@ -265,7 +258,7 @@ class Module:
   def _apply(self, change: Callable[[Tensor], Tensor]) -> Module:
     for value in itertools.chain(self.parameters(), self.buffers()):
       found = change(plain(value)).detach().clone().realize()
-      wanted = value.requires_grad
+      wanted = value._requires_grad
       Tensor.replace(value, found)
       value.requires_grad = wanted
     return self
@@ -366,13 +359,6 @@ class Module:
 
 def _dotted(prefix: str, name: str) -> str: return f"{prefix}.{name}" if prefix else name
 def _indented(text: str) -> str: return text.replace("\n", "\n  ")
-
-def registered(hooks: dict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
-  """Add a hook, and return the way to remove it."""
-  if not callable(hook): raise ArgumentError(f"a hook is a function, not {hook!r}")
-  key = next(_numbers)
-  hooks[key] = hook
-  return RemovableHandle(hooks, key)
 
 def _registered(hooks: dict[int, Any], hook: Callable[..., Any], with_keywords: bool) -> RemovableHandle:
   found = registered(hooks, hook)

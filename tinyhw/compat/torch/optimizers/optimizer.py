@@ -11,7 +11,7 @@ from typing import Any
 
 from tinyhw.compat.torch.dress import dress, plain
 from tinyhw.compat.torch.differentiation.modes import enable_grad
-from tinyhw.compat.torch.modules.module import RemovableHandle, registered
+from tinyhw.compat.torch.differentiation.hooks import RemovableHandle, registered
 from tinyhw.compat.torch.tensors import TorchTensor
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError
