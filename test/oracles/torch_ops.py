@@ -13,9 +13,9 @@ An operator is a name; its variants are counted together. It is whole if all sam
 assert_close's defaults, in part if some do, none if none does, absent if `tinyhw.compat.torch` lacks the name. A sample
 is wrong if it gives another result; one that raises is failed, and not wrong. Results that are free to differ are
 compared by a property: DRAWN by type and shape, and the others as the database's own `output_process_fn_grad` says.
-A sample agrees by accuracy if it is within assert_close's bounds of PyTorch's float64 result, or if its distance from
-that is about that of PyTorch's own result: at most twice in the mean square, and at most MOST_FARTHER times in the
-largest difference. The counts name these samples.
+A sample agrees by accuracy if it is within assert_close's bounds of PyTorch's float64 result. It also does if its
+distance from that is about that of PyTorch's own result: at most twice in the mean square, and at most MOST_FARTHER
+times in the largest difference. The counts name these samples.
 A gradient that is not autograd's agrees by differences if it is that of float64 difference quotients along three
 directions, and autograd's is not.
 
