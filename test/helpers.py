@@ -94,10 +94,6 @@ def keeps_host_memory(device: str) -> bool:
   except DeviceError: return False
   return buffer.allocator.as_memoryview(buffer._buf) is not None
 
-def flushes(device: str) -> bool:
-  """Does a device count subnormal numbers of float32 as zeros? Apple's GPUs do (docs/hardware/metal.md)."""
-  return device.partition(":")[0] == "METAL"
-
 def only_on(engine: str, *names: str, why: str) -> None:
   """Skip the test on other engines of BUILT_IN than `names`: these show it.
 

@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from flushing import flushes
 import pytest
 
-from test.helpers import flushes
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ShapeError
 from tinyhw.tensor import Tensor

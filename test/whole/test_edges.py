@@ -7,9 +7,10 @@ from math import inf, nan
 import re
 
 from generators.edge_cases import Case, difference, like, raises
+from flushing import flushes
 import pytest
 
-from test.helpers import ENGINES, flushes, on
+from test.helpers import ENGINES, on
 from test.whole.test_api import NAMES, OPERATORS
 from tinyhw import dtypes
 

@@ -3,9 +3,10 @@ import math
 import operator
 
 import numpy as np
+from flushing import flushes
 import pytest
 
-from test.helpers import HOME, compare, flushes, same
+from test.helpers import HOME, compare, same
 from tinyhw.errors import ArgumentError
 from tinyhw.tensor import Tensor
 
