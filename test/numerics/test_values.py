@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from flushing import flushes
+from ulps import flushes
 import pytest
 
 from tinyhw.dtype import dtypes

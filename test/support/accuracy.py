@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import ulps
 
-from flushing import flushes
+from ulps import flushes
 from tinyhw.dtype import DType, FLOAT_FORMATS, dtypes
 from tinyhw.tensor import Tensor
 

@@ -237,3 +237,7 @@ def worst(op: Ops, dtype: DType, fused: bool, operands: Sequence[Array],
   wrong = errors(got, truth(op, dtype, *operands) if want is None else want)
   at = int(np.argmax(wrong))
   return float(wrong[at]), tuple(float(x[at]) for x in operands)
+
+def flushes(device: str) -> bool:
+  """Does a device count subnormal numbers of float32 as zeros? Apple's GPUs do (docs/hardware/metal.md)."""
+  return device.partition(":")[0] == "METAL"

@@ -7,7 +7,7 @@ from math import inf, nan
 import re
 
 from generators.edge_cases import Case, difference, like, raises
-from flushing import flushes
+from ulps import flushes
 import pytest
 
 from test.helpers import ENGINES, on

@@ -3,7 +3,7 @@ import math
 import operator
 
 import numpy as np
-from flushing import flushes
+from ulps import flushes
 import pytest
 
 from test.helpers import HOME, compare, same
