@@ -37,6 +37,11 @@ def test_a_vector_of_a_line() -> None: assert past_caches(doubled(2048), lanes(1
 
 def test_a_buffer_that_a_cache_holds() -> None: assert past_caches(doubled(1024), lanes(16), SMALL_AVX512) == [False]
 
+def test_vectors_that_have_no_such_store() -> None:
+  """Eight vectors of 8 bytes fill a line, but the target stores 16 bytes at least."""
+  assert past_caches(doubled(8192, dtypes.int8), lanes(8, 8), SMALL_AVX512) == [False] * 8
+  assert past_caches(doubled(8192, dtypes.int8), lanes(16, 4), SMALL_AVX512) == [True] * 4
+
 def test_a_small_part_of_a_large_buffer() -> None:
   """A token's row of a cache stays near: what counts is what the kernel writes."""
   out, x, i = UOp.param(0, F32, 1 << 16), UOp.param(1, F32, 1 << 16), axis(1024, 0)

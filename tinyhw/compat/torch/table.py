@@ -12,9 +12,9 @@ import math
 from typing import Any
 
 from tinyhw.compat.torch.dress import dressed
-from tinyhw.compat.torch.kinds import of_kinds
-from tinyhw.compat.torch.narrowing import casting
-from tinyhw.compat.torch.widening import widened
+from tinyhw.compat.torch.types.kinds import of_kinds
+from tinyhw.compat.torch.types.narrowing import casting
+from tinyhw.compat.torch.types.widening import widened
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError
 from tinyhw.tensor import Tensor
@@ -215,7 +215,7 @@ _PARAMETRIZE = {f"{_MODULES}.parametrize": """register_parametrization remove_pa
 _PARAMETRIZATIONS = {f"{_MODULES}.parametrize": "weight_norm spectral_norm orthogonal"}
 _AVERAGES = {f"{_OPTIM}.averages": """AveragedModel SWALR update_bn get_ema_avg_fn get_ema_multi_avg_fn get_swa_avg_fn
   get_swa_multi_avg_fn"""}
-_AMP = {f"{_OPTIM}.scaling": "GradScaler", f"{_COMPAT}.narrowing": "autocast"}
+_AMP = {f"{_OPTIM}.scaling": "GradScaler", f"{_COMPAT}.types.narrowing": "autocast"}
 _AUTOGRAD = {
   f"{_COMPAT}.differentiation.gradients": "grad backward",
   f"{_COMPAT}.differentiation.functions": "Function=AutogradFunction",
@@ -258,7 +258,7 @@ _CONSTRAINTS = {"tinyhw.distributions.constraints": """Constraint real positive 
 # Names of torch that are taken as they are.
 _AS_THEY_ARE = {
   f"{_COMPAT}.saving": "save load",
-  f"{_COMPAT}.narrowing": "autocast is_autocast_enabled get_autocast_dtype",
+  f"{_COMPAT}.types.narrowing": "autocast is_autocast_enabled get_autocast_dtype",
   f"{_COMPAT}.machine": """device=TorchDevice mps xpu backends finfo iinfo get_default_dtype set_default_dtype
     get_num_threads set_num_threads compile set_float32_matmul_precision get_float32_matmul_precision
     use_deterministic_algorithms are_deterministic_algorithms_enabled set_printoptions set_num_interop_threads""",

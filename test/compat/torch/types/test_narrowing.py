@@ -1,4 +1,4 @@
-"""compat/torch/narrowing.py: types within it, gradients, and what stays."""
+"""compat/torch/types/narrowing.py: types within it, gradients, and what stays."""
 from __future__ import annotations
 from typing import Any
 

@@ -1,10 +1,10 @@
-"""compat/torch/kinds.py: types that PyTorch's functions refuse are refused, and those that they take are taken."""
+"""compat/torch/types/kinds.py: types that PyTorch's functions refuse are refused, and those that they take are not."""
 from __future__ import annotations
 
 import pytest
 
 import tinyhw.compat.torch as torch
-from tinyhw.compat.torch.kinds import KINDS, of_kinds
+from tinyhw.compat.torch.types.kinds import KINDS, of_kinds
 from tinyhw.compat.torch.table import TABLE
 from tinyhw.errors import DTypeError
 

@@ -1,11 +1,11 @@
-"""compat/torch/widening.py: functions of several operations in narrow types are rounded once."""
+"""compat/torch/types/widening.py: functions of several operations in narrow types are rounded once."""
 from __future__ import annotations
 
 import pytest
 
 import tinyhw.compat.torch as torch
 from tinyhw.compat.torch.table import TABLE
-from tinyhw.compat.torch.widening import ROUNDED, WIDE, widened
+from tinyhw.compat.torch.types.widening import ROUNDED, WIDE, widened
 
 @pytest.mark.parametrize("kind", (torch.float16, torch.bfloat16))
 def test_results_are_those_of_float32_rounded(kind: torch.dtype) -> None:
