@@ -97,8 +97,9 @@ class Processor:
   def second_level_rate(self, arch: str) -> float:
     """Return the bytes from the second-level cache that cost a cycle, beside arithmetic; 0 if it hides all.
 
-    Measured on a Granite Rapids, where tiles of a @ b of 1068x1506x2640 read 2 to 8 vectors of 64 bytes in a step. A step
-    takes 0.3 to 1.2 cycles more for each vector (engine/run/tune.Trial). Other processors have not been measured.
+    Measured on a Granite Rapids, where tiles of a @ b of 1068x1506x2640 read 2 to 8 vectors of 64 bytes in a step. Such
+    a step takes 0.3 to 1.2 cycles more for each vector (engine/run/tune.Trial). Other processors have not been
+    measured.
     """
     return 128.0 if self.vendor == "GenuineIntel" and ("avx512" in arch or "amx" in arch) else 0.0
 
