@@ -16,7 +16,8 @@ BASE = ("tinyhw.errors tinyhw.config tinyhw.dtype tinyhw.arithmetic tinyhw.trace
         "tinyhw.data_class tinyhw.files tinyhw.threads tinyhw.http")
 COMPILER = f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.engine tinyhw.device"
 MACHINE_ROOMS = {   # of machine: what each may import of the others
-  "ir": "", "notation": "", "select": "ir notation", "allocate": "ir", "order": "ir", "verify": "ir", "model": "ir"}
+  "ir": "", "notation": "", "assembler": "ir notation", "select": "ir notation assembler", "allocate": "ir",
+  "order": "ir", "verify": "ir", "model": "ir"}
 # of an instruction set, below its target.py, capabilities.py and so on: what each may import of the others
 ISA_ROOMS = {
   "rows": "", "table": "rows", "asm": "table", "model": "rows table asm", "macros": "table asm",

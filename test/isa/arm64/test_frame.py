@@ -5,7 +5,7 @@ import random
 import pytest
 from arm64.machine import execute, needs_qemu
 
-from tinyhw.isa.arm64.asm.encode import encode_function
+from tinyhw.machine.assembler.encode import encode_function
 from tinyhw.isa.arm64.asm.syntax import parse, show
 from tinyhw.isa.arm64.frame import LARGEST, add_frame, frame_code, steps
 from tinyhw.isa.arm64.target import target

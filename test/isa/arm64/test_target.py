@@ -8,7 +8,7 @@ from generators.program_builder import Builder
 
 from tinyhw.dtype import dtypes
 from tinyhw.isa.arm64 import target as module
-from tinyhw.isa.arm64.asm.encode import encode
+from tinyhw.machine.assembler.encode import encode
 from tinyhw.isa.arm64.asm.syntax import assemble, parse, show
 from tinyhw.isa.arm64.table import regs
 from tinyhw.machine.ir.inst import Block, MInst

@@ -2,9 +2,8 @@
 from __future__ import annotations
 import random
 
-from tinyhw.isa.arm64.asm.decode import operands_of
-from tinyhw.isa.arm64.asm.check import unpredictable
-from tinyhw.isa.arm64.table.form import Form
+from tinyhw.machine.assembler.decode import operands_of
+from tinyhw.machine.assembler.form import Form
 from tinyhw.machine.ir.inst import Inst, MInst
 
 TRIES = 5000
@@ -19,5 +18,5 @@ def random_instruction(row: Inst, rng: random.Random) -> MInst:
       code = rng.choice((rng.getrandbits(width), rng.getrandbits(width), 0, (1 << width) - 1)) if width else 0
       for low, mask, shift in pieces: word |= (code >> low & mask) << shift
     operands = operands_of(form, word)
-    if operands is not None and not unpredictable(form, operands): return MInst(row, operands)
+    if operands is not None and not form.clash(operands): return MInst(row, operands)
   raise AssertionError(f"{form.mnemonic} {form.text}: no operands found")

@@ -4,10 +4,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from tinyhw.isa.arm64.asm.encode import BYTES
+from tinyhw.machine.assembler.encode import BYTES
 from tinyhw.isa.arm64.asm.syntax import parse, show
 from tinyhw.isa.arm64.model.latency import CoreTable, find, microarchitecture
-from tinyhw.isa.arm64.table.form import Form
+from tinyhw.machine.assembler.form import Form
 from tinyhw.isa.arm64.table.holes import RegisterHole, RegisterList
 from tinyhw.isa.arm64.target import assemble, code_of, target
 from tinyhw.machine.ir.code import Code

@@ -1,7 +1,7 @@
 """AArch64 as a `Target`: registers, instructions for the machine passes, and compilation of a Program to Code."""
 from __future__ import annotations
 
-from tinyhw.isa.arm64.asm.encode import encode_function
+from tinyhw.machine.assembler.encode import encode_function
 from tinyhw.isa.arm64.asm.syntax import parse
 from tinyhw.isa.arm64.capabilities import capabilities
 from tinyhw.isa.arm64.frame import add_frame

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tinyhw.errors import DecodeError
-from tinyhw.isa.arm64.asm.decode import decode, index
-from tinyhw.isa.arm64.asm.encode import encode
+from tinyhw.isa.arm64.asm.syntax import decode
+from tinyhw.machine.assembler.encode import encode
 from tinyhw.isa.arm64.asm.syntax import disassemble, show
 from tinyhw.isa.arm64.table.table import TABLE
 from arm64.golden import encodings
@@ -40,17 +40,3 @@ def test_every_word_decodes_to_itself_or_is_refused(word: int) -> None:
   except DecodeError: return
   # high bits of a mask's rotation are ignored, so two words may be one instruction
   assert show(decode(encode(inst))[0]) == show(inst)
-
-def test_rows_of_one_word_have_an_order() -> None:
-  """Fixed bits never decrease, and each row is found by its own value."""
-  counts = [bin(mask).count("1") for mask, _ in index()]
-  assert counts == sorted(counts, reverse=True)
-  assert all(row.isa.value == value for _, rows in index() for value, several in rows.items() for row in several)
-
-@pytest.mark.parametrize("code,reason", [
-  (b"\x00\x00", "an instruction has 4 bytes, 2 are left"),
-  (b"\xff\xff\xff\xff", "0xffffffff is no instruction of the table"),
-  (struct.pack("<I", 0xf8408400), "0xf8408400 is no instruction of the table")])   # ldr x0, [x0], #8
-def test_bytes_that_are_no_instruction(code: bytes, reason: str) -> None:
-  with pytest.raises(DecodeError) as caught: decode(code)
-  assert caught.value.message == reason

@@ -8,7 +8,7 @@ from tinyhw.errors import EncodeError
 from tinyhw.isa.arm64.table.immediates import (
   BitField, ByteMask, TwoFloats, DupMask, Float, Mask, Moved, Shifted, SystemRegister, by_movz, float_of, mask_bits,
   mask_of)
-from tinyhw.isa.arm64.table.reader import TextReader, Unfit, tokens
+from tinyhw.machine.assembler.reader import TextReader, Unfit, tokens
 
 def masks(width: int) -> dict[int, int]:
   """Every mask of a width, made as the manual says: ones, rotated, repeated."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 import pytest
 
 from tinyhw.isa.arm64.table import regs
-from tinyhw.isa.arm64.table.table import TABLE, RowLine, Table, Variant, operands_of, rows_of, spelled_out, word_of
-from tinyhw.machine.ir.inst import Access, Effect
+from tinyhw.isa.arm64.table.table import TABLE, Variant, operands_of, rows_of, word_of
+from tinyhw.machine.assembler.table import RowLine
+from tinyhw.machine.ir.inst import Access
 
 @pytest.mark.parametrize("word,name,made", [
   ("F00100100Krrrrrrssssssnnnnnddddd", "w", "000100100" + "0rrrrrrssssssnnnnnddddd"),
@@ -17,14 +18,6 @@ from tinyhw.machine.ir.inst import Access, Effect
   ("0Q001110000JJJJJ000001nnnnnddddd", "2s", "00001110000jj100000001nnnnnddddd")])
 def test_words(word: str, name: str, made: str) -> None:
   assert word_of(word, Variant(name)) == made
-
-@pytest.mark.parametrize("line,made", [
-  ("add  0011  Xd=, Xn  w x", ["add  0011  Xd=, Xn  w x"]),
-  ("mov  0011  Vd.E+[<j>], Wn", ["mov  0011  Vd.E+[<j>], Wn"]),
-  ("[su]max  0M1  Vd.T=", ["smax  001  Vd.T=", "umax  011  Vd.T="]),
-  ("cnt[bhwd]  M1M  Xd=", ["cntb  010  Xd=", "cnth  011  Xd=", "cntw  110  Xd=", "cntd  111  Xd="]),
-  ("[su]abdl[bt]  MN", ["sabdlb  00", "sabdlt  01", "uabdlb  10", "uabdlt  11"])])
-def test_choices_of_a_mnemonic(line: str, made: list[str]) -> None: assert list(spelled_out(line)) == made
 
 @pytest.mark.parametrize("text,name,made", [
   ("Rd=, Rn|sp, #<mask%:krs>", "w", "Wd=, Wn|sp, #<mask32:krs>"), ("Vd.U=, Vn.T, Vm.T", "8b", "Vd.8h=, Vn.8b, Vm.8b"),
@@ -41,17 +34,6 @@ def test_a_line() -> None:
     ("Hd=, Hn, Hm", "fullfp16", "fp_mul"), ("Sd=, Sn, Sm", "base", "fp_mul"), ("Dd=, Dn, Dm", "base", "fp_mul")]
   assert [(o.access, o.cls) for o in rows[0].operands] == [(Access.WRITE, regs.V), (Access.READ, regs.V), (Access.READ,
                                                                                                            regs.V)]
-
-def test_headers_set_pipe_feature_and_effects() -> None:
-  table = Table(("@ load base load\nldx  1111111111111111111111nnnnnddddd  Xd=, [Xn|sp]\n@ flags lse\nset  " + "1" * 32
-                 + "  -  -  wf @x\n",))
-  row, other = (table.rows(name)[0] for name in ("ldx", "set"))
-  assert (row.effects, row.pipe, row.feature) == (Effect.LOAD, "load", "base")
-  assert (other.effects, other.feature) == (Effect.WRITE_FLAGS, "x") and table.rows("none") == [] and "set" in table
-
-def test_a_word_has_32_bits() -> None:
-  with pytest.raises(AssertionError, match="the word has 4 bits"): RowLine("nop  0101  -", "", "", ())
-  with pytest.raises(AssertionError, match="J has 1 places for 10"): word_of("J" + "0" * 31, Variant("h"))
 
 def test_all_rows() -> None:
   rows = list(TABLE)

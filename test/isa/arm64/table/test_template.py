@@ -1,38 +1,33 @@
-"""Templates: texts with holes, optional parts and repeated registers."""
+"""Registers of AArch64 in templates: their names, lists, and registers that two fields or two places share."""
+from __future__ import annotations
+from typing import Any
+
 import pytest
 
 from tinyhw.isa.arm64.table import regs
-from tinyhw.isa.arm64.table.reader import TextReader, Unfit, tokens
-from tinyhw.isa.arm64.table.template import Template, template_of
+from tinyhw.isa.arm64.table.template import NOTATION, Amount, Repeated
+from tinyhw.machine.assembler.template import template_of
+from tinyhw.machine.ir.inst import Access, Reg
 
-WIDTHS = {"d": 5, "n": 5, "m": 5, "i": 9, "g": 3, "t": 2, "j": 4}
+WIDTHS = {"d": 5, "n": 5, "m": 5}
 
-def read(template: Template, text: str) -> list[list[object]]: return template.read(TextReader(tokens(text)))
+@pytest.mark.parametrize("text,letters,names", [
+  ("Wd=, Xn|sp, Xm|30", "wxx", ["x1", "sp", "x2"]), ("{ Vd.4s*2= }, [Xn|sp]", "vx", ["v1*2", "sp"]),
+  ("Zd.s+, Bn, Vm.d", "zbv", ["z1", "v3", "v2"])])
+def test_names_choose_class_and_part(text: str, letters: str, names: list[str]) -> None:
+  holes: Any = template_of(text, WIDTHS, NOTATION).holes
+  assert "".join(hole.letter for hole in holes) == letters
+  values = [hole.operands(code)[0] for hole, code in zip(holes, (1, 31 if names[1] == "sp" else 3, 2))]
+  assert [str(value) for value in values] == names and holes[0].access is not Access.READ
 
-@pytest.mark.parametrize("text,full,short", [
-  ("Xd=, [Xn|sp(, #<s:i>)]", "x1, [sp, #-3]", "x1, [sp]"), ("Zd.s=, Pg/m, Zd.s, Zn.s", "z1.s, p2/m, z1.s, z3.s", ""),
-  ("Xd=(, <pattern:i>(, mul #<j+1>))", "x3, vl2, mul #7", "x3"), ("{ Vd.8h*2 }, [Xn|sp], #32",
-                                                                  "{ v1.8h, v2.8h }, [x3], #32", ""),
-  ("Xd*2+, Xd*2+1", "x4, x5", ""), ("Vd.s+[<i>], Vnm.s", "v0.s[3], v7.s", "")])
-def test_both_ways(text: str, full: str, short: str) -> None:
-  template = template_of(text, WIDTHS)
-  for one in filter(None, (full, short)): assert template.show(read(template, one)) == one
+def test_a_register_that_stands_twice_is_one_operand() -> None:
+  template = template_of("Zd.s=, Zd.s, Zd+1.s", WIDTHS, NOTATION)
+  assert len(template.holes) == 1 and template.show([[regs.reg(regs.Z, 31)]]) == "z31.s, z31.s, z0.s"
+  assert template.show([[Reg(regs.Z, 4)]]) == "%4:z.s, %4:z+0, %4:z+1"
 
-@pytest.mark.parametrize("text,wrong,reason", [
-  ("Zd.s=, Pg/m, Zd.s, Zn.s", "z1.s, p2/m, z2.s, z3.s", "operand 3 wants z1.s again, got z2.s"),
-  ("Xd*2+, Xd*2+1", "x4, x6", "operand 2 wants x5, got x6"), ("Xd=, #0", "x0, #1", "operand 2 wants #0, got 1"),
-  ("Xd=, Xn", "x0", "operand 1 wants a comma, got the end of the line"), ("Xd=", "x0, x1",
-                                                                          "operand 1 wants the end of the line, got ,"),
-  ("Xd=, [Xn|sp]", "x0, [x1", "operand 2 wants ], got the end of the line")])
-def test_refusals(text: str, wrong: str, reason: str) -> None:
-  with pytest.raises(Unfit) as caught: read(template_of(text, WIDTHS), wrong)
-  assert caught.value.message == reason
+def test_a_register_in_two_fields() -> None:
+  hole = Repeated("v", "nm", 10, "4s", False, Access.READ)
+  assert hole.code([regs.reg(regs.V, 3)]) == 3 << 5 | 3 and hole.operands(3 << 5 | 4) is None
 
-def test_operands_of_a_text() -> None:
-  template = template_of("Vd.4s+, Vn.4s, Vm.s[<i>]", {**WIDTHS, "i": 2})
-  assert read(template, "v1.4s, v2.4s, v3.s[3]") == [[regs.reg(regs.V, k)] for k in (1, 2, 3)] + [[3]]
-  assert [hole.letters for hole in template.holes] == ["d", "n", "m", "i"]
-
-def test_a_template_names_fields_of_the_word_and_kinds_of_numbers() -> None:
-  with pytest.raises(AssertionError, match="the word has no field q"): template_of("Xq", WIDTHS)
-  with pytest.raises(AssertionError, match="no number is called magic"): template_of("#<magic:i>", WIDTHS)
+def test_the_shift_of_an_extended_register_is_at_most_4() -> None:
+  assert Amount("s", 3).operands(4) == [4] and Amount("s", 3).operands(5) is None

@@ -10,8 +10,8 @@ from typing import Any
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.arm64.table import words
-from tinyhw.isa.arm64.table.holes import Hole
-from tinyhw.isa.arm64.table.reader import TextReader
+from tinyhw.machine.assembler.holes import Hole
+from tinyhw.machine.assembler.reader import TextReader
 
 # ---- masks
 

@@ -6,17 +6,7 @@ Architecture Reference Manual, DDI 0487, sections C1.2.4 (conditions), C6.2 (ext
 """
 from __future__ import annotations
 
-from tinyhw.named_tuple import NamedTuple
-
-class WordTable(NamedTuple):
-  """words: by code. default: the code that the text may leave out. others: further spellings.
-
-  numbered: codes without a word may be written as numbers.
-  """
-  words: tuple[str | None, ...]
-  default: int = 0
-  others: dict[str, int] = {}
-  numbered: bool = False
+from tinyhw.machine.assembler.holes import WordTable
 
 def _words(text: str, default: int = 0, others: dict[str, int] | None = None, numbered: bool = False) -> WordTable:
   return WordTable(tuple(None if w == "-" else w for w in text.split()), default, others or {}, numbered)

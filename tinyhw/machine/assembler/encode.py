@@ -1,13 +1,12 @@
-"""Encode AArch64 instructions: MInst -> 4 bytes, and a function with its jumps.
+"""Encode instructions that are words of 32 bits: MInst -> 4 bytes, and a function with its jumps.
 
-A jump that does not reach its block is an error that says how far it reaches: b.cond and cbz 1 MiB, tbz 32 KiB.
+A jump that does not reach its block is an error that says how far it reaches.
 """
 from __future__ import annotations
 import struct
 
 from tinyhw.errors import EncodeError
-from tinyhw.isa.arm64.asm.check import unpredictable
-from tinyhw.isa.arm64.table.form import Form
+from tinyhw.machine.assembler.form import Form
 from tinyhw.machine.ir.inst import Block, Function, MInst
 
 BYTES = 4
@@ -26,14 +25,14 @@ def word_of(inst: MInst, operands: list[object]) -> int:
     try: code = hole.code(operands[start:start + len(hole.names)])
     except EncodeError as e: raise EncodeError(f"{form.mnemonic} {form.text}: operand {at + 1} {e.message}") from None
     for low, mask, shift in pieces: word |= (code >> low & mask) << shift
-  reason = unpredictable(form, operands)
+  reason = form.clash(operands)
   if reason: raise EncodeError(f"{form.mnemonic}: {reason}")
   return word
 
 def encode_function(function: Function) -> tuple[bytes, list[tuple[int, MInst]]]:
   """The bytes of a function in its block order, and the offset of each instruction.
 
-  A literal (the bytes that ldr reads) stands after the code, once for equal ones, at a multiple of its size.
+  A literal (bytes as the operand of a load) stands after the code, once for equal ones, at a multiple of its size.
   """
   places: list[tuple[int, MInst]] = []
   offsets: dict[Block, int] = {}

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyhw.isa.arm64.table import regs
-from tinyhw.isa.arm64.table.form import Form
+from tinyhw.machine.assembler.form import Form
 from tinyhw.machine.ir.inst import Effect, Reg
+
+CHECKED = {"back", "pair", "status"}  # the properties of lines whose rows have such operands
 
 def unpredictable(form: Form, operands: Sequence[Any]) -> str:
   """The reason why the operands do not go together, or ""."""
   words = form.words
-  if "back" not in words and "pair" not in words and "status" not in words: return ""
   general = [r for r in operands if isinstance(r, Reg) and r.cls.bank is regs.GENERAL]
   data = [r for r in operands[:-1] if isinstance(r, Reg)] if "pair" in words else []
   row = form.row

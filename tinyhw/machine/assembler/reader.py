@@ -1,4 +1,4 @@
-"""Tokens of the text of an AArch64 instruction, and the error of a text that does not fit a row."""
+"""Tokens of the text of an instruction, and the error of a text that does not fit a row."""
 from __future__ import annotations
 import re
 

@@ -2,7 +2,7 @@
 import pytest
 
 from tinyhw.errors import ParseError
-from tinyhw.isa.arm64.asm.check import unpredictable
+from tinyhw.isa.arm64.table.check import unpredictable
 from tinyhw.isa.arm64.asm.syntax import assemble, parse
 
 @pytest.mark.parametrize("text,reason", [

@@ -1,9 +1,10 @@
 """Fixed bits, fields and operands of a row."""
 import pytest
 
-from tinyhw.isa.arm64.table.form import Form, pieces_of
+from tinyhw.machine.assembler.form import Form, pieces_of
 from tinyhw.isa.arm64.table.table import TABLE
-from tinyhw.isa.arm64.table.template import template_of
+from tinyhw.isa.arm64.table.template import NOTATION
+from tinyhw.machine.assembler.template import template_of
 
 def test_a_row() -> None:
   form: Form = next(row.isa for row in TABLE.rows("cbz") if row.isa.text.startswith("Xd"))
@@ -17,4 +18,4 @@ def test_fields_that_are_not_contiguous() -> None:
 def test_every_field_is_an_operand() -> None:
   with pytest.raises(AssertionError, match="no operand has the fields i"):
     Form("bad", "Xd", "i" * 27 + "d" * 5, {"i": list(range(31, 4, -1)), "d": [4, 3, 2, 1, 0]}, template_of("Xd",
-        {"d": 5}), ())
+        {"d": 5}, NOTATION), ())

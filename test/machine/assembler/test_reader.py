@@ -1,7 +1,7 @@
 """Tokens, positions and numbers of a text."""
 import pytest
 
-from tinyhw.isa.arm64.table.reader import TextReader, tokens
+from tinyhw.machine.assembler.reader import TextReader, tokens
 
 def test_tokens_and_their_operands() -> None:
   found = tokens("{ v0.4s, v1.4s }[1], [x0, #-8]!, .loop")
