@@ -88,11 +88,11 @@ def test_control_words_of_nvidia() -> None:
 def test_usage() -> None:
   done = run("asm")
   assert done.returncode == 2 and done.stderr.startswith("asm: --arch is missing, the instruction set that it is for: "
-                                                         "x86_64, arm64, gfx942, ")
+                                                         "x86_64, arm64, riscv64, gfx942, ")
   assert done.stderr.endswith("; write: python3 -m tinyhw asm --arch ARCH\n")
   assert run("asm", "--arch", "z80").stderr == (
-    "asm: no instruction set is called z80; there is x86_64, arm64, gfx942, gfx950, gfx1100, gfx1200, gfx1201, "
-    "sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_120, sm_120a\n")
+    "asm: no instruction set is called z80; there is x86_64, arm64, riscv64, gfx942, gfx950, gfx1100, gfx1200, "
+    "gfx1201, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_120, sm_120a\n")
   done = run("frobnicate")
   assert done.returncode == 2 and done.stderr == (
     "no command is called 'frobnicate'; there is asm, cache, disasm, doctor, emulate, selftest, viz: "

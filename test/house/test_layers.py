@@ -208,6 +208,7 @@ WITHOUT_A_TEST = {"tinyhw.autogen.cpu_ring", "tinyhw.autogen.x86_runtime", "tiny
                   *(f"tinyhw.isa.arm64.rows.{name}" for name in (
                     "branch", "crypto", "float_vector", "integer", "integer_vector", "memory", "memory_vector",
                     "scalar", "sve2", "sve_float", "sve_integer", "sve_memory", "sve_predicate")),
+                  *(f"tinyhw.isa.riscv64.rows.{name}" for name in ("floats", "integer", "vector")),
                   *(f"tinyhw.isa.amd.rows.{name}" for name in (
                     "compare", "dual", "lds", "matrix", "memory", "packed", "scalar", "scaled", "vector", "vector3")),
                   *(f"tinyhw.isa.sass.rows.{name}" for name in ("control", "floats", "integer", "matrix", "memory",

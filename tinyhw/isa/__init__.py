@@ -31,6 +31,7 @@ def register(arch: str, target: str) -> None:
 ASSEMBLERS = {
   "x86_64": "tinyhw.isa.x86.asm.syntax",
   "arm64": "tinyhw.isa.arm64.asm.syntax",
+  "riscv64": "tinyhw.isa.riscv64.asm.syntax",
   **dict.fromkeys(AMD, "tinyhw.isa.amd.asm.syntax"),
   **dict.fromkeys(NVIDIA, "tinyhw.isa.sass.asm.syntax"),
 }

@@ -11,16 +11,16 @@ from tinyhw.isa.arm64.asm.syntax import decode
 from tinyhw.machine.assembler.encode import encode
 from tinyhw.isa.arm64.asm.syntax import disassemble, show
 from tinyhw.isa.arm64.table.table import TABLE
-from arm64.golden import encodings
-from arm64.instructions import random_instruction
+from formats.encodings import encodings
+from generators.random_words import random_instruction
 
 @pytest.mark.slow
 def test_the_reference_bytes_print_as_their_text() -> None:
-  wrong = [(text, disassemble(code)) for _, code, text in encodings() if disassemble(code) != text]
+  wrong = [(text, disassemble(code)) for _, code, text in encodings("arm64.txt") if disassemble(code) != text]
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
 
 def test_each_thirtieth_of_them() -> None:
-  assert not [text for _, code, text in list(encodings())[7::30] if disassemble(code) != text]
+  assert not [text for _, code, text in list(encodings("arm64.txt"))[7::30] if disassemble(code) != text]
 
 @pytest.mark.slow
 @given(st.sampled_from(sorted(TABLE.lines)), st.integers(0, 1 << 32))

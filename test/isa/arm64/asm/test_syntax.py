@@ -9,7 +9,7 @@ from tinyhw.errors import ParseError
 from tinyhw.machine.assembler.encode import encode
 from tinyhw.isa.arm64.asm.syntax import assemble, disassemble, parse, show
 from tinyhw.isa.arm64.table.table import TABLE
-from arm64.instructions import random_instruction
+from generators.random_words import random_instruction
 
 @pytest.mark.slow
 @given(st.sampled_from(sorted(TABLE.lines)), st.integers(0, 1 << 32))

@@ -1,4 +1,4 @@
-"""Random AArch64 instructions over physical registers: random fields in the word of a row."""
+"""Random instructions of an ISA of 32-bit words, over physical registers: random fields in the word of a row."""
 from __future__ import annotations
 import random
 
