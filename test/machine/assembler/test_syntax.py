@@ -6,7 +6,7 @@ import pytest
 from tinyhw.errors import DecodeError, ParseError
 from tinyhw.isa.arm64.asm.syntax import assemble, assemble_function, disassemble, parse, parse_function
 from tinyhw.isa.arm64.table import regs
-from tinyhw.machine.assembler.reader import Unfit
+from tinyhw.machine.assembler.reader import TextMismatch
 from tinyhw.machine.assembler.syntax import merged, show
 from tinyhw.machine.ir.inst import Block, MInst, Reg
 
@@ -34,5 +34,5 @@ def test_bytes_that_are_left() -> None:
     disassemble(assemble("ret") + b"\0")
 
 def test_two_refusals_become_one() -> None:
-  made = merged(Unfit("operand 2 wants x0, got v0", 3), Unfit("operand 2 wants a number, got v0", 3))
+  made = merged(TextMismatch("operand 2 wants x0, got v0", 3), TextMismatch("operand 2 wants a number, got v0", 3))
   assert made.message == "operand 2 wants x0 or a number, got v0"

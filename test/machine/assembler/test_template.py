@@ -2,7 +2,7 @@
 import pytest
 
 from tinyhw.isa.arm64.table import regs
-from tinyhw.machine.assembler.reader import TextReader, Unfit, tokens
+from tinyhw.machine.assembler.reader import TextReader, TextMismatch, tokens
 from tinyhw.isa.arm64.table.template import NOTATION
 from tinyhw.machine.assembler.template import Template, template_of
 
@@ -26,7 +26,7 @@ def test_both_ways(text: str, full: str, short: str) -> None:
                                                                           "operand 1 wants the end of the line, got ,"),
   ("Xd=, [Xn|sp]", "x0, [x1", "operand 2 wants ], got the end of the line")])
 def test_refusals(text: str, wrong: str, reason: str) -> None:
-  with pytest.raises(Unfit) as caught: read(template_of(text, WIDTHS, NOTATION), wrong)
+  with pytest.raises(TextMismatch) as caught: read(template_of(text, WIDTHS, NOTATION), wrong)
   assert caught.value.message == reason
 
 def test_operands_of_a_text() -> None:

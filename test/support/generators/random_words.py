@@ -3,14 +3,14 @@ from __future__ import annotations
 import random
 
 from tinyhw.machine.assembler.decode import operands_of
-from tinyhw.machine.assembler.form import Form
+from tinyhw.machine.assembler.form import WordForm
 from tinyhw.machine.ir.inst import Inst, MInst
 
 TRIES = 5000
 
 def random_instruction(row: Inst, rng: random.Random) -> MInst:
   """An instruction of a row. Fields of all zeros and all ones are as likely as others."""
-  form: Form = row.isa
+  form: WordForm = row.isa
   for _ in range(TRIES):
     word = form.value
     for pieces in form.pieces:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
-from tinyhw.isa.arm64.select.rules import FLOATS, LEVELS, SCALAR_RULES, vector_rules
+from tinyhw.isa.arm64.select.rules import LEVELS, SCALAR_RULES, vector_rules
 from tinyhw.machine.ir.target import Capabilities
+from tinyhw.machine.select.rules import FLOATS
 from tinyhw.threads import once
 from tinyhw.uop.enums import GroupOp, Ops
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tinyhw.machine.assembler.encode import BYTES
 from tinyhw.isa.arm64.asm.syntax import parse, show
 from tinyhw.isa.arm64.model.latency import CoreTable, find, microarchitecture
-from tinyhw.machine.assembler.form import Form
+from tinyhw.machine.assembler.form import WordForm
 from tinyhw.isa.arm64.table.holes import RegisterHole, RegisterList
 from tinyhw.isa.arm64.target import assemble, code_of, target
 from tinyhw.machine.ir.code import Code
@@ -27,7 +27,7 @@ PAIRS = {"bfdot": 4}
 LETTER_BYTES = {"b": 1, "h": 2, "s": 4, "d": 8, "q": 16, "w": 4, "x": 8}
 ENDINGS = (("sw", 4), ("b", 1), ("h", 2))   # of mnemonics that access less than their register
 
-def data_of(form: Form) -> list[RegisterHole | RegisterList]:
+def data_of(form: WordForm) -> list[RegisterHole | RegisterList]:
   """The registers of an access that are loaded or stored: those before its address."""
   found: list[RegisterHole | RegisterList] = []
   for hole in form.holes:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tinyhw.errors import DecodeError
 from tinyhw.machine.assembler.encode import BYTES
-from tinyhw.machine.assembler.form import Form
+from tinyhw.machine.assembler.form import WordForm
 from tinyhw.machine.assembler.table import Table
 from tinyhw.machine.ir.inst import Inst, MInst
 from tinyhw.threads import once
@@ -19,7 +19,7 @@ def index(table: Table) -> list[tuple[int, dict[int, list[Inst]]]]:
   """(mask, value -> rows) for each set of fixed bits, most bits first."""
   found: dict[int, dict[int, list[Inst]]] = {}
   for row in table:
-    form: Form = row.isa
+    form: WordForm = row.isa
     if "unseen" not in form.words: found.setdefault(form.mask, {}).setdefault(form.value, []).append(row)
   for rows in found.values():
     for several in rows.values(): several.sort(key=lambda row: "alias" not in row.isa.words)
@@ -35,7 +35,7 @@ def decode(table: Table, code: bytes, offset: int = 0) -> tuple[MInst, int]:
       if operands is not None and not row.isa.clash(operands): return MInst(row, operands), BYTES
   raise DecodeError(f"0x{word:08x} is no instruction of the table")
 
-def operands_of(form: Form, word: int) -> list[Any] | None:
+def operands_of(form: WordForm, word: int) -> list[Any] | None:
   """The operands of a word, or None if one of them is not in the row."""
   operands: list[Any] = []
   for hole, pieces in zip(form.holes, form.pieces):

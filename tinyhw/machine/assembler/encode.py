@@ -6,7 +6,7 @@ from __future__ import annotations
 import struct
 
 from tinyhw.errors import EncodeError
-from tinyhw.machine.assembler.form import Form
+from tinyhw.machine.assembler.form import WordForm
 from tinyhw.machine.ir.inst import Block, Function, MInst
 
 BYTES = 4
@@ -17,7 +17,7 @@ def encode(inst: MInst) -> bytes:
 
 def word_of(inst: MInst, operands: list[object]) -> int:
   """The word of an instruction with other operands. Raises EncodeError with the operand and the values that fit."""
-  form: Form = inst.row.isa
+  form: WordForm = inst.row.isa
   if len(operands) != form.count:
     raise EncodeError(f"{form.mnemonic}: it has {form.count} operands, got {len(operands)}")
   word = form.value

@@ -7,9 +7,9 @@ from tinyhw.machine.assembler.holes import Hole
 from tinyhw.machine.assembler.template import Template
 from tinyhw.machine.ir.inst import Inst
 
-Check = Callable[["Form", Sequence[Any]], str]
+Check = Callable[["WordForm", Sequence[Any]], str]
 
-class Form:
+class WordForm:
   """An ISA's data of a row.
 
   - mnemonic, text: the line's, with the operands of its variant.

@@ -33,7 +33,7 @@ class Hole:
     self.names: tuple[str, ...] = (letters,)
 
   def read(self, reader: TextReader) -> list[Any]:
-    """The operands from the text. Raises Unfit."""
+    """The operands from the text. Raises TextMismatch."""
     raise NotImplementedError
 
   def show(self, values: Sequence[Any]) -> str: raise NotImplementedError
@@ -50,7 +50,7 @@ class Hole:
     """The operands that fit, for errors."""
     raise NotImplementedError
 
-class Number(Hole):
+class NumberHole(Hole):
   """An integer: code * scale + base, or base - code if it counts down."""
 
   def __init__(self, letters: str, width: int, signed: bool = False, scale: int = 1, base: int = 0, down: bool = False,
@@ -87,7 +87,7 @@ class Number(Hole):
     kind = f"a multiple of {self.scale}" if self.scale > 1 and not self.base % self.scale else "an integer"
     return f"{kind} in {self.low}..{self.high}"
 
-class Label(Number):
+class Label(NumberHole):
   """The distance to a jump's target in bytes, or its block."""
 
   def read(self, reader: TextReader) -> list[Any]:

@@ -6,16 +6,16 @@ from tinyhw.errors import ParseError
 
 TOKEN = re.compile(r"\s*(?:([A-Za-z_.][\w.]*)|(0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:e[-+]?\d+)?)|(\S))")
 
-class Token(str):
+class OperandToken(str):
   """A word, number or sign. position: of the operand that it belongs to, from 1."""
   __slots__ = ("position",)
   position: int
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str) -> list[OperandToken]:
   """The tokens of the operands of an instruction."""
   out, position, depth = [], 1, 0
   for word, number, sign in TOKEN.findall(text):
-    token = Token(word or number or sign)
+    token = OperandToken(word or number or sign)
     token.position = position
     out.append(token)
     if sign in ("[", "{"): depth += 1
@@ -23,7 +23,7 @@ def tokens(text: str) -> list[Token]:
     elif sign == "," and depth <= 0: position += 1
   return out
 
-class Unfit(ParseError):
+class TextMismatch(ParseError):
   """A text that a row does not take. at: the number of tokens that it took before; close: the token was of the right
   kind, and only its value does not fit."""
 
@@ -34,7 +34,7 @@ class Unfit(ParseError):
 class TextReader:
   """A position in the tokens of a text."""
 
-  def __init__(self, found: list[Token]): self.tokens, self.at = found, 0
+  def __init__(self, found: list[OperandToken]): self.tokens, self.at = found, 0
 
   def peek(self) -> str: return self.tokens[self.at] if self.at < len(self.tokens) else ""
 
@@ -48,12 +48,12 @@ class TextReader:
     self.at += found
     return found
 
-  def refuse(self, wanted: str, close: bool = False, start: int | None = None) -> Unfit:
+  def refuse(self, wanted: str, close: bool = False, start: int | None = None) -> TextMismatch:
     """The error for the token here, or for those from `start` on."""
     first = self.at if start is None else start
     got = "".join(self.tokens[first:max(self.at, first + 1)]) or "the end of the line"
     operand = self.tokens[min(first, len(self.tokens) - 1)].position if self.tokens else 1
-    return Unfit(f"operand {operand} wants {wanted}, got {got}", first, close)
+    return TextMismatch(f"operand {operand} wants {wanted}, got {got}", first, close)
 
   def number(self) -> int | float | None:
     """The number here, with or without a sign and "#". None, and nothing is taken, if there is none."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from tinyhw.errors import ParseError
 from tinyhw.machine.assembler import decode, encode
-from tinyhw.machine.assembler.form import Form
-from tinyhw.machine.assembler.reader import TextReader, Unfit, tokens
+from tinyhw.machine.assembler.form import WordForm
+from tinyhw.machine.assembler.reader import TextReader, TextMismatch, tokens
 from tinyhw.machine.assembler.table import Table
 from tinyhw.machine.ir.assembly import function_of, whole_text
 from tinyhw.machine.ir.inst import Function, Inst, MInst
@@ -67,18 +67,21 @@ class WordAssembler:
     mnemonic = self.spellings.get(mnemonic, mnemonic)
     if mnemonic not in self.table: raise ParseError(f"no instruction is called {mnemonic}{self.suggestion(mnemonic)}")
     try: return self.chosen(mnemonic, rest)
-    except Unfit as error:
+    except TextMismatch as error:
       found = self.other(mnemonic, rest) if self.other is not None else None
       if found is not None: return found
       raise ParseError(f"{mnemonic}: {error.message}") from None
 
   def chosen(self, mnemonic: str, rest: str) -> MInst:
-    """The instruction of the first row that takes the text. Raises the Unfit of the row that took the most of it."""
+    """The instruction of the first row that takes the text.
+
+    Raises the TextMismatch of the row that took the most of it.
+    """
     found = tokens(rest)
-    best: Unfit | None = None
+    best: TextMismatch | None = None
     for row in self.table.rows(mnemonic):
       try: return filled(row, TextReader(found))
-      except Unfit as error:
+      except TextMismatch as error:
         if best is None or (error.at, error.close) > (best.at, best.close): best = error
         elif (error.at, error.close) == (best.at, best.close): best = merged(best, error)
     assert best is not None, f"{mnemonic} has no row"
@@ -91,19 +94,19 @@ class WordAssembler:
 
 def show(inst: MInst) -> str:
   """The text of an instruction. Virtual registers and blocks have the same text as elsewhere."""
-  form: Form = inst.row.isa
+  form: WordForm = inst.row.isa
   text = form.template.show([form.values(inst.operands, k) for k in range(len(form.holes))])
   return f"{form.mnemonic} {text}" if text else form.mnemonic
 
 def filled(row: Inst, reader: TextReader) -> MInst:
-  """The instruction of a row from a text. Raises Unfit."""
-  form: Form = row.isa
+  """The instruction of a row from a text. Raises TextMismatch."""
+  form: WordForm = row.isa
   operands: list[Any] = [value for values in form.template.read(reader) for value in values]
   reason = form.clash(operands)
-  if reason: raise Unfit(reason, len(reader.tokens), True)
+  if reason: raise TextMismatch(reason, len(reader.tokens), True)
   return MInst(row, operands)
 
-def merged(first: Unfit, second: Unfit) -> Unfit:
+def merged(first: TextMismatch, second: TextMismatch) -> TextMismatch:
   """The error of two rows that took equally much: what either of them wants."""
   head, _, wanted = first.message.partition(" wants ")
   other = second.message.partition(" wants ")[2]
@@ -111,4 +114,4 @@ def merged(first: Unfit, second: Unfit) -> Unfit:
   one, _, got = wanted.rpartition(", got ")
   two = other.rpartition(", got ")[0]
   if not one or f" or {two} or " in f" or {one} or " or len(one) > 120: return first
-  return Unfit(f"{head} wants {one} or {two}, got {got}", first.at, first.close)
+  return TextMismatch(f"{head} wants {one} or {two}, got {got}", first.at, first.close)

@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from tinyhw.machine.assembler.form import Check, Form
+from tinyhw.machine.assembler.form import Check, WordForm
 from tinyhw.machine.assembler.template import Notation, template_of
 from tinyhw.machine.ir.inst import Access, Effect, Inst, Operand
 from tinyhw.threads import once
@@ -71,7 +71,7 @@ def make_row(line: RowLine, word: str, text: str, notation: Notation, feature: s
   fields: dict[str, list[int]] = {}
   for at, c in enumerate(word):
     if c not in "01": fields.setdefault(c, []).append(31 - at)
-  form = Form(line.mnemonic, text, word, fields, template_of(text, {c: len(places) for c, places in fields.items()},
+  form = WordForm(line.mnemonic, text, word, fields, template_of(text, {c: len(places) for c, places in fields.items()},
                                                                   notation), line.words, check)
   operands = []
   for hole in form.holes:

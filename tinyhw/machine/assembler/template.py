@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tinyhw.machine.assembler.holes import Hole, Label, Number, Words, WordTable
+from tinyhw.machine.assembler.holes import Hole, Label, NumberHole, Words, WordTable
 from tinyhw.machine.assembler.reader import TextReader, tokens
 from tinyhw.named_tuple import NamedTuple
 
@@ -80,7 +80,7 @@ class Template:
   # ---- reading
 
   def read(self, reader: TextReader) -> list[list[Any]]:
-    """The operands of each hole. Raises Unfit."""
+    """The operands of each hole. Raises TextMismatch."""
     values: list[list[Any]] = [hole.operands(hole.default) or [] for hole in self.holes]
     self.take(self.elements, reader, values)
     if reader.peek(): raise reader.refuse("the end of the line")
@@ -167,4 +167,4 @@ def number_of(found: re.Match[str], widths: dict[str, int], notation: Notation) 
   kind = (name or "").rstrip(DIGITS)
   if kind in notation.numbers: return notation.numbers[kind](letters, width, int(name[len(kind):] or 0))
   assert name in (None, "s", "x"), f"{found[0]}: no number is called {name}"
-  return Number(letters, width, name == "s", int(scale or 1), int(base or add or 0), base is not None, name == "x")
+  return NumberHole(letters, width, name == "s", int(scale or 1), int(base or add or 0), base is not None, name == "x")

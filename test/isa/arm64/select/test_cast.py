@@ -8,8 +8,8 @@ from x86 import operations
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
-from tinyhw.isa.arm64.select.rules import FLOATS
 from tinyhw.isa.arm64.target import compile
+from tinyhw.machine.select.rules import FLOATS
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program

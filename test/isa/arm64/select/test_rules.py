@@ -8,11 +8,11 @@ from x86 import operations
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.arm64.capabilities import capabilities
 from tinyhw.isa.arm64.select.line import line
-from tinyhw.isa.arm64.select.rules import (
-  CONDITIONS, FLOATS, LANES, LEVELS, SCALAR_RULES, family, immediate, parse, vector_rules)
+from tinyhw.isa.arm64.select.rules import CONDITIONS, LANES, LEVELS, SCALAR_RULES, immediate, vector_rules
 from tinyhw.isa.arm64.table import regs
 from tinyhw.isa.arm64.target import target
 from tinyhw.isa.arm64.select.select import Selector
+from tinyhw.machine.select.rules import FLOATS, family
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.program import Program
 
@@ -53,13 +53,6 @@ def test_comparisons_have_a_condition_and_a_line_for_each_family() -> None:
   ("b:right", 0, 8, None), ("b:right", 8, 8, 8)])
 def test_constants(condition: str, value: int, bits: int, number: int | None) -> None:
   assert immediate(condition, value, bits) == number
-
-def test_a_row() -> None:
-  rules = parse("ADD  int  b:add  add R%d, R%a, #{b}\nADD  float  fadd F%t, F%a, F%b; fneg F%d, F%t")
-  assert rules[Ops.ADD, dtypes.int8][0] == ("b:add", "", ("add R%d, R%a, #{b}",))
-  (rule,) = parse("DOT4  word  us b:element  usdot v%d:c.T, v%a.H, v%b.4b[{b}]")[Ops.DOT4, dtypes.int32]
-  assert (rule.condition, rule.signs) == ("b:element", "us")
-  assert rules[Ops.ADD, dtypes.float32][0].lines == ("fadd F%t, F%a, F%b", "fneg F%d, F%t")
 
 def on_arm(program: Program, arch: str, memory: list[bytes]) -> None: run(program, arch, memory)
 

@@ -8,7 +8,7 @@ from tinyhw.errors import EncodeError
 from tinyhw.isa.arm64.table import regs
 from tinyhw.isa.arm64.table.holes import RegisterHole, RegisterList
 from tinyhw.machine.assembler.holes import Hole
-from tinyhw.machine.assembler.reader import TextReader, Unfit, tokens
+from tinyhw.machine.assembler.reader import TextReader, TextMismatch, tokens
 from tinyhw.machine.ir.inst import Access
 
 def general(stack: bool = False) -> RegisterHole: return RegisterHole("x", "n", 5, "", stack, Access.READ)
@@ -33,7 +33,7 @@ def test_text_and_bits(hole: Hole, text: str, code: int) -> None:
   (RegisterList("v", "d", 5, "8h", 2, Access.READ), "{ v0.8h, v2.8h }", "a list of 2 contiguous registers"),
   (RegisterList("v", "d", 5, "8h", 2, Access.READ), "{ v0.8h; }", "a comma or }, got ;")])
 def test_refused_texts(hole: Hole, text: str, reason: str) -> None:
-  with pytest.raises(Unfit) as caught: hole.read(TextReader(tokens(text)))
+  with pytest.raises(TextMismatch) as caught: hole.read(TextReader(tokens(text)))
   assert reason in caught.value.message
 
 @pytest.mark.parametrize("hole,value", [(general(), regs.SP), (general(), regs.reg(regs.V, 0)), (general(), 5),

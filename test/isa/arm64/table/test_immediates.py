@@ -8,7 +8,7 @@ from tinyhw.errors import EncodeError
 from tinyhw.isa.arm64.table.immediates import (
   BitField, ByteMask, TwoFloats, DupMask, Float, Mask, Moved, Shifted, SystemRegister, by_movz, float_of, mask_bits,
   mask_of)
-from tinyhw.machine.assembler.reader import TextReader, Unfit, tokens
+from tinyhw.machine.assembler.reader import TextReader, TextMismatch, tokens
 
 def masks(width: int) -> dict[int, int]:
   """Every mask of a width, made as the manual says: ones, rotated, repeated."""
@@ -79,7 +79,7 @@ def test_text(hole: Shifted, text: str, values: list[object], shown: str) -> Non
                                                            "use movz and movk"),
   (Mask("rs", 12, 32), "0x1ff000000", "a mask of 32 bits")])
 def test_refusals(hole: Shifted, text: str, reason: str) -> None:
-  with pytest.raises(Unfit, match=reason): hole.read(TextReader(tokens(text)))
+  with pytest.raises(TextMismatch, match=reason): hole.read(TextReader(tokens(text)))
   if isinstance(hole, BitField): values: list[object] = [60, 9][:len(hole.names)] if hole.how == "extract" else [64]
   else: values = [3 if isinstance(hole, TwoFloats) else 0x12345, 3][:len(hole.names)]
   with pytest.raises(EncodeError, match="wants"): hole.code(values)

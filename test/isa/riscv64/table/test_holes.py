@@ -9,7 +9,7 @@ from tinyhw.isa.riscv64.table import regs
 from tinyhw.isa.riscv64.table.holes import (
   Base, ControlRegister, MaskRegister, NamedRegister, NoOffset, Offset, SameNumber, VectorType)
 from tinyhw.machine.assembler.holes import Hole
-from tinyhw.machine.assembler.reader import TextReader, Unfit, tokens
+from tinyhw.machine.assembler.reader import TextReader, TextMismatch, tokens
 from tinyhw.machine.ir.inst import Access, Reg
 
 def register(letter: str, count: int = 1, align: int = 1) -> NamedRegister:
@@ -35,7 +35,7 @@ def test_text_and_bits(hole: Hole, text: str, code: int) -> None:
   (ControlRegister("c", 12), "mstatus", "a control register such as fcsr or vlenb"),
   (VectorType("i", 11), "e12, m1, ta, ma", "e8, e16, e32, e64, got e12")])
 def test_refused_texts(hole: Hole, text: str, reason: str) -> None:
-  with pytest.raises(Unfit) as caught: hole.read(TextReader(tokens(text)))
+  with pytest.raises(TextMismatch) as caught: hole.read(TextReader(tokens(text)))
   assert reason in caught.value.message
 
 @pytest.mark.parametrize("hole,value", [(register("x"), regs.V0), (register("v"), Reg(regs.V, 3)), (register("x"), 5),

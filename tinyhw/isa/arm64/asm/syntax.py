@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.arm64.table.table import TABLE
-from tinyhw.machine.assembler.reader import Unfit
+from tinyhw.machine.assembler.reader import TextMismatch
 from tinyhw.machine.assembler.syntax import WordAssembler, show
 from tinyhw.machine.ir.inst import MInst
 
@@ -31,7 +31,7 @@ def opposite(mnemonic: str, rest: str) -> MInst | None:
     if mnemonic in INVERTED and sign[:1].isdigit() or sign.startswith("-"):
       inverted = ~int(sign, 0) & (1 << (32 if head.strip()[:1] == "w" else 64)) - 1
       return ASSEMBLER.chosen(INVERTED[mnemonic], f"{head}, #{inverted:#x}") if mnemonic in INVERTED else None
-  except (Unfit, EncodeError, ValueError): return None
+  except (TextMismatch, EncodeError, ValueError): return None
   return None
 
 ASSEMBLER = WordAssembler(TABLE, SPELLINGS, opposite, hashes=True)

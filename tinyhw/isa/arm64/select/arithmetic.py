@@ -1,13 +1,15 @@
 """Select arithmetic, comparisons and choices for AArch64, by the rules of rules.py."""
 from __future__ import annotations
+from collections.abc import Iterator
 from typing import Any
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.arm64.select.dot import Dots, orders
-from tinyhw.isa.arm64.select.part import ELEMENTS, arrangement, is_mask, scalar, width
-from tinyhw.isa.arm64.select.rules import (
-  CONDITIONS, FLOATS, LANES, SCALAR_RULES, Rules, family, immediate)
+from tinyhw.isa.arm64.select.part import ELEMENTS, arrangement, scalar, width
+from tinyhw.isa.arm64.select.rules import CONDITIONS, LANES, SCALAR_RULES, immediate
 from tinyhw.machine.ir.inst import Reg
+from tinyhw.machine.select.cpu import is_mask
+from tinyhw.machine.select.rules import FLOATS, SelectionRule, family
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
@@ -27,37 +29,21 @@ class Arithmetic(Dots):
 
   # ***** rules *****
 
-  def by_rule(self, u: UOp, rules: Rules) -> Reg:
-    """Emit the lines of the first rule that applies."""
-    for rule in rules.get((u.op, u.dtype.scalar()), ()):
-      for sources in orders(u, rule):
-        values, numbers = self.operands(u, rule.condition, sources)
-        if values is None: continue
-        result: dict[str, Any] = values
-        for text in rule.lines: self.put(self.spelled(text, u.dtype, numbers), result)
-        made: Reg = result["d"]
-        return made
-    if u.op is Ops.DOT4: return self.mixed(u)
-    raise self.missing(u, u.dtype)
+  def without_rule(self, u: UOp) -> Reg: return self.mixed(u) if u.op is Ops.DOT4 else super().without_rule(u)
+
+  def orders(self, u: UOp, rule: SelectionRule) -> Iterator[list[UOp]]: return orders(u, rule)
+  def immediate(self, condition: str, value: int, bits: int) -> int | None: return immediate(condition, value, bits)
 
   def operands(self, u: UOp, condition: str, sources: list[UOp]) -> tuple[dict[str, Any] | None, dict[str, int]]:
-    """The registers of a rule's sources and the numbers in its lines. None if the condition does not hold."""
-    bits = 8 * u.dtype.scalar().itemsize
-    numbers = {"bits": bits, "last": bits - 1} if bits >= 32 else {"bits": 32, "last": 31}
     if condition == "b:element":
-      if sources[1] not in self.spread: return None, numbers
+      if sources[1] not in self.spread: return None, {}
       values = {name: self.value(s) for name, s in zip("ac", (sources[0], *sources[2:]))}
-      return {**values, "b": self.value(sources[1].src[0])}, {**numbers, "b": 0}
+      return {**values, "b": self.value(sources[1].src[0])}, {"b": 0}
     if condition == "halves":
       if any(s.op is not Ops.CAST or s.src[0].dtype.scalar() is not dtypes.float16 for s in sources[:2]):
-        return None, numbers
-      return {name: self.value(s) for name, s in zip("abc", (*(s.src[0] for s in sources[:2]), sources[2]))}, numbers
-    if condition:
-      found = immediate(condition, sources[1].arg, max(bits, 32) if u.dtype.count == 1 else bits) if (
-        sources[1].op is Ops.CONST and sources[1].dtype.scalar() not in FLOATS) else None
-      if found is None: return None, numbers
-      return {"a": self.value(sources[0])}, {**numbers, "b": found}
-    return {name: self.value(s) for name, s in zip("abc", sources)}, numbers
+        return None, {}
+      return {name: self.value(s) for name, s in zip("abc", (*(s.src[0] for s in sources[:2]), sources[2]))}, {}
+    return super().operands(u, condition, sources)
 
   def spelled(self, text: str, dtype: DType, numbers: dict[str, int]) -> str:
     """A line for a type."""

@@ -6,12 +6,11 @@ does not fit. The least one is what saturation gives below; a comparison x < 2**
 from __future__ import annotations
 
 from tinyhw.dtype import DType, dtypes
-from tinyhw.errors import CompileError
 from tinyhw.isa.arm64.select.mask import Masks
 from tinyhw.isa.arm64.select.part import arrangement, home_of, scalar, width
-from tinyhw.isa.arm64.select.rules import FLOATS
 from tinyhw.isa.arm64.table import regs
 from tinyhw.machine.ir.inst import Reg
+from tinyhw.machine.select.rules import FLOATS
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
@@ -23,10 +22,6 @@ class Casts(Masks):
     if u.op is Ops.BITCAST: return self.bits(source, target, self.value(u.src[0]))
     if target.count > 1: return self.cast_vector(u, source, target)
     return self.cast_scalar(u, source, target, self.value(u.src[0]))
-
-  def refuse(self, source: DType, target: DType) -> CompileError:
-    return CompileError(f"{self.program.name}: arm64 does not convert {source} to {target}; decompose it before "
-                        f"selection")
 
   def bits(self, source: DType, target: DType, value: Reg) -> Reg:
     """The same bits as another type."""

@@ -11,8 +11,8 @@ from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.isa.arm64.select.part import Part, arrangement
-from tinyhw.isa.arm64.select.rules import RuleRow
 from tinyhw.machine.ir.inst import Reg
+from tinyhw.machine.select.rules import SelectionRule
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.symbolic.words import bits_of_bytes
@@ -21,7 +21,7 @@ from tinyhw.uop.symbolic.words import bits_of_bytes
 PRODUCTS = frozenset({Ops.MUL, Ops.MULACC, Ops.DOT4, Ops.DOT2})
 FLIP = 0x80808080
 
-def orders(u: UOp, rule: RuleRow) -> Iterator[list[UOp]]:
+def orders(u: UOp, rule: SelectionRule) -> Iterator[list[UOp]]:
   """The sources in the orders in which a rule may take them: as they are, and factors exchanged."""
   sources = list(u.src)
   if fits_signs(rule.signs, sources): yield sources

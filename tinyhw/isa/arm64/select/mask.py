@@ -3,9 +3,10 @@ values. It is converted for a user with lanes of another width. In memory a bool
 from __future__ import annotations
 
 from tinyhw.dtype import DType, dtypes
-from tinyhw.isa.arm64.select.part import ELEMENTS, Part, arrangement, is_mask
-from tinyhw.isa.arm64.select.rules import FLOATS
+from tinyhw.isa.arm64.select.part import ELEMENTS, Part, arrangement
 from tinyhw.machine.ir.inst import Reg
+from tinyhw.machine.select.cpu import is_mask
+from tinyhw.machine.select.rules import FLOATS
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

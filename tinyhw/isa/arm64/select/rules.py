@@ -4,9 +4,7 @@ have a rule there.
     ADD     int     b:add    add R%d, R%a, #{b}
     MULACC  float            fmadd F%d, F%a, F%b, F%c
 
-Columns are separated by two spaces: operation, types, conditions, lines separated by ";". The first rule whose
-conditions hold is taken. `%a` `%b` `%c` are the sources, `%d` is the result, other names are temporary registers.
-`%d:c` is a register that is read as c and written as d. R is w or x, F is s or d, by the type. In vectors T is the
+machine/select/rules.py explains rows. R is w or x, F is s or d, by the type. In vectors T is the
 arrangement, E the element, H the arrangement of all bytes, P that of pairs of bytes, L that of as many halves
 (float16).
 
@@ -17,13 +15,11 @@ Factors are exchanged where that lets a rule apply. `halves`: a and b are conver
 halves.
 """
 from __future__ import annotations
-import re
 from collections.abc import Callable
 from typing import Any
 
-from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.arm64.table.immediates import mask_bits
-from tinyhw.named_tuple import NamedTuple
+from tinyhw.machine.select.rules import Rules, left_shift, parse, power_of_two, right_shift
 from tinyhw.threads import once
 from tinyhw.uop.enums import Ops
 
@@ -144,38 +140,6 @@ LANES = {"sint": {Ops.CMPLT: "cmgt v%d.T, v%b.T, v%a.T", Ops.CMPEQ: "cmeq v%d.T,
          "float": {Ops.CMPLT: "fcmgt v%d.T, v%b.T, v%a.T", Ops.CMPEQ: "fcmeq v%d.T, v%a.T, v%b.T",
                    Ops.CMPNE: "fcmeq v%t.T, v%a.T, v%b.T; mvn v%d.H, v%t.H"}}
 
-SINTS, UINTS = tuple(dtypes.sints), tuple(dtypes.uints)
-FLOATS = (dtypes.float32, dtypes.float64)
-def _small(types: tuple[DType, ...]) -> tuple[DType, ...]: return tuple(t for t in types if t.itemsize < 8)
-def _wide(types: tuple[DType, ...]) -> tuple[DType, ...]: return tuple(t for t in types if t.itemsize >= 4)
-
-TYPES: dict[str, tuple[DType, ...]] = {
-  "int": SINTS + UINTS, "sint": SINTS, "uint": UINTS, "float": FLOATS, "bool": (dtypes.bool,),
-  "word": (dtypes.int32,), "single": (dtypes.float32,),
-  "small": _small(SINTS + UINTS), "ssmall": _small(SINTS), "usmall": _small(UINTS),
-  "wide": _wide(SINTS + UINTS), "swide": _wide(SINTS), "uwide": _wide(UINTS)}
-
-class RuleRow(NamedTuple):
-  """A row: the condition on a constant, element or conversion, the signs of the bytes, and the lines."""
-  condition: str
-  signs: str
-  lines: tuple[str, ...]
-
-Rules = dict[tuple[Ops, DType], list[RuleRow]]
-
-def parse(text: str) -> Rules:
-  """The rules of a table, by operation and type, best first."""
-  rules: Rules = {}
-  for row in filter(None, text.split("\n")):
-    name, types, *rest = re.split(r"  +", row)
-    words, code = rest if len(rest) == 2 else ("", rest[0])
-    condition = next((word for word in words.split() if word.startswith("b:") or word == "halves"), "")
-    signs = next((word for word in words.split() if word in SIGNS), "")
-    rule = RuleRow(condition, signs, tuple(line.strip() for line in code.split(";")))
-    for dtype in TYPES[types]: rules.setdefault((Ops[name], dtype), []).append(rule)
-  return rules
-
-SIGNS = ("ss", "uu", "us", "su")
 SCALAR_RULES = parse(SCALAR)
 # level -> its tables of rules for vectors, best first
 NEON = (VECTOR, PRODUCTS)
@@ -188,19 +152,12 @@ def vector_rules(level: str) -> Rules:
   """The rules of a level for vectors."""
   return parse("\n".join(LEVELS[level]))
 
-def family(dtype: DType) -> str:
-  """The key of CONDITIONS and LANES for the type of what is compared."""
-  if dtype.scalar() in FLOATS: return "float"
-  return "sint" if dtype.scalar() in dtypes.sints else "uint"
-
 # Conditions of constants: the constant, and the bits of the type -> the number in the lines, or None
 IMMEDIATES: dict[str, Callable[[int, int], int | None]] = {
   "b:add": lambda n, bits: n if 0 <= n < 4096 else None,
   "b:sub": lambda n, bits: -n if -4096 < n < 0 else None,
   "b:mask": lambda n, bits: n & (1 << bits) - 1 if mask_bits(n & (1 << bits) - 1, bits) is not None else None,
-  "b:shift": lambda n, bits: n if 0 <= n < bits else None,
-  "b:power": lambda n, bits: n.bit_length() - 1 if n > 0 and not n & n - 1 else None,
-  "b:right": lambda n, bits: n if 0 < n <= bits else None,
+  "b:shift": left_shift, "b:power": power_of_two, "b:right": right_shift,
 }
 
 def immediate(condition: str, value: Any, bits: int) -> int | None:

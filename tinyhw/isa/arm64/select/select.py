@@ -1,8 +1,8 @@
 """Select AArch64 instructions over virtual registers for a Program: values, addresses, memory, control.
 
 Rules in assembly have the arithmetic (rules.py, arithmetic.py); other files have conversions (cast.py), vectors of bool
-(mask.py) and lanes (vector.py). Blocks, loops and variables are those of machine/ir/structure.py and
-machine/select/selection.py. The location of a value depends on its type:
+(mask.py) and lanes (vector.py). The walk over the program is that of machine/select/cpu.py. The location of a value
+depends on its type:
 
     bool, integers up to 64 bits, and codes    a general register; integers are extended to 32 or 64 bits,
     of float16, bfloat16 and fp8               with their sign if they have one; 32 bits have zeros above
@@ -15,20 +15,16 @@ the end, x3 scratch memory.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
-from collections.abc import Callable
 
 from tinyhw.dtype import DType, dtypes
-from tinyhw.errors import CompileError
 from tinyhw.isa.arm64.select.arithmetic import Arithmetic
 from tinyhw.isa.arm64.select.dot import orders
-from tinyhw.isa.arm64.select.part import is_constant_vector, is_mask, scalar
-from tinyhw.isa.arm64.select.rules import FLOATS
+from tinyhw.isa.arm64.select.part import scalar
 from tinyhw.isa.arm64.select.vector import Vectors
-from tinyhw.isa.arm64.table import regs
 from tinyhw.machine.ir.inst import Block, Function, Reg
-from tinyhw.machine.ir.structure import assigned_variables
-from tinyhw.machine.select.selection import constant_part, gate_of
-from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.machine.select.cpu import access_bytes, is_mask
+from tinyhw.machine.select.rules import FLOATS
+from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
   from tinyhw.machine.ir.target import Target
@@ -42,31 +38,10 @@ VECTORS = {2: "h", 4: "s", 8: "d", 16: "q"}
 class Selector(Arithmetic, Vectors):
   """The state of one selection; `select` at the end of this file uses it."""
 
-  def __init__(self, program: Program, target: Target):
-    super().__init__(program, target)
-    self.slots = {u: 8 * k for k, u in enumerate([*program.params, *program.variables])}
-    self.local_offset: dict[UOp, int] = {}
-    self.enter(self.function.new_block(name="entry"))
-    self.block.params = [self.new(regs.X) for _ in range(4)]
-    self.function.fixed_params = {k: k for k in range(4)}
-    self.arguments, self.first, self.last, self.scratch = self.block.params
-    self.analyse()
-
-  def analyse(self) -> None:
-    """Find the users of each value, comparisons and broadcasts that their users include, and the places of arrays."""
-    local = 0
-    for u in self.program.uops:
-      for s in u.src: self.users.setdefault(s, []).append(u)
-      if u.op is Ops.DEFINE_LOCAL:
-        self.local_offset[u] = local
-        local += (u.arg[1] * u.dtype.itemsize + 63) // 64 * 64
-    self.function.local_bytes = local
-    for u, users in self.users.items():
-      if u.op in GroupOp.Comparison and u.dtype.count == 1 and all(s.op is not Ops.ACC for s in u.src):
-        if all(is_condition(u, user) for user in users): self.flags.add(u)
-      elif u.op is Ops.LOAD and u.dtype is dtypes.float16 and len(u.src) == 1:
-        if all(user.op is Ops.CAST and user.dtype is not u.dtype for user in users): self.in_vector.add(u)
-      elif u.op is Ops.BROADCAST and all(self.takes_element(u, user) for user in users): self.spread_if_loaded(u)
+  def include(self, u: UOp, users: list[UOp]) -> None:
+    if u.op is Ops.LOAD and u.dtype is dtypes.float16 and len(u.src) == 1:
+      if all(user.op is Ops.CAST and user.dtype is not u.dtype for user in users): self.in_vector.add(u)
+    elif u.op is Ops.BROADCAST and all(self.takes_element(u, user) for user in users): self.spread_if_loaded(u)
 
   def takes_element(self, u: UOp, user: UOp) -> bool:
     """Whether a user multiplies by a broadcast as an element of a register."""
@@ -88,55 +63,10 @@ class Selector(Arithmetic, Vectors):
 
   # ***** the pass *****
 
-  def select(self, program: Program) -> Function:
-    self.assigned = assigned_variables(program.uops)
-    for u in program.uops:
-      self.origin = u
-      if u.op in _STATEMENTS: _STATEMENTS[u.op](self, u)
-      elif u.op in _LAZY or u not in self.users or u in self.spread or u in self.flags: continue
-      elif is_constant_vector(u) or u.op is Ops.ADD and self.only_addresses(u): continue
-      else: self.values[u] = _VALUES[u.op](self, u) if u.op in _VALUES else self.compute(u)
-    self.origin = None
-    self.emit("ret")
-    self.function.blocks = self.order
-    return self.function
-
-  def only_addresses(self, u: UOp) -> bool:
-    """Whether a sum with a constant is only an index: the constant becomes an offset."""
-    return u.dtype.count == 1 and u.src[1].op is Ops.CONST and all(
-      user.op is Ops.INDEX and user.src[1] is u and user.src[0] is not u for user in self.users[u])
-
-  # ***** values *****
-
-  def value(self, u: UOp) -> Reg:
-    if u.op is Ops.CONST: return self.constant(u.dtype, u.arg)
-    if is_constant_vector(u): return self.constant_lanes(u)
-    if u in self.spread: return self.shared(("broadcast", u), lambda: self.broadcast(u))
-    found = self.values.get(u)
-    if found is None:
-      raise CompileError(f"{self.function.name}: no value for {u}; its definition does not come before its use")
-    return found
-
   def define(self, u: UOp) -> Reg:
     """PARAM and DEFINE_VAR: a slot of 8 bytes of the arguments."""
     r = "x" if u.op is Ops.PARAM or u.dtype.itemsize == 8 else "w"
     return self.code(f"ldr {r}%d, [x%a, #{self.slots[u]}]", a=self.arguments)
-
-  def local(self, u: UOp) -> Reg:
-    """DEFINE_LOCAL: an array in the scratch memory."""
-    offset = self.local_offset[u]
-    return self.offset(self.scratch, offset) if offset else self.scratch
-
-  def variable(self, u: UOp) -> Reg:
-    """ACC.
-
-    A constant is made here, so that it is not live through the loop, and never in a register of the hardware.
-    """
-    start = u.src[0]
-    if is_mask(u) or start.op is not Ops.CONST: return self.variable_value(u, start)
-    return self.fresh_constant(start.dtype, start.arg)
-
-  def gep(self, u: UOp) -> Reg: return self.pick(u) if u.dtype.count == 1 else self.part_of(u)
 
   # ***** addresses *****
 
@@ -148,10 +78,8 @@ class Selector(Arithmetic, Vectors):
 
   def address(self, index: UOp, access: int) -> tuple[str, dict[str, Any]]:
     """The address of an INDEX in the text of an access of so many bytes, and its registers."""
-    buffer, i = index.src
+    buffer, (more, rest) = index.src[0], self.split(index)
     size, base = buffer.dtype.itemsize, self.values[buffer]
-    more, rest = constant_part(i) if i not in self.values or i.op is Ops.CONST else (0, i)
-    more *= size
     if rest is not None:
       text, register = self.scaled(rest, size)
       if not more and (size == access or size == 1) and text.startswith("x"): return f"[x%p, {text}]", {"p": base,
@@ -165,19 +93,12 @@ class Selector(Arithmetic, Vectors):
 
   def place(self, index: UOp) -> Reg:
     """The address of an INDEX in a register."""
-    buffer, i = index.src
-    more, rest = constant_part(i) if i not in self.values or i.op is Ops.CONST else (0, i)
+    buffer, (more, rest) = index.src[0], self.split(index)
     base = self.values[buffer]
     if rest is not None:
       text, register = self.scaled(rest, buffer.dtype.itemsize)
       base = self.code(f"add x%d, x%a, {text}", a=base, i=register)
-    return self.offset(base, more * buffer.dtype.itemsize) if more else base
-
-  def shared(self, key: tuple[Any, ...], make: Callable[[], Reg]) -> Reg:
-    """The register that `make` emits, once in a block."""
-    found = self.made.get(key)
-    if found is None: found = self.made[key] = make()
-    return found
+    return self.offset(base, more) if more else base
 
   def scaled(self, i: UOp, size: int) -> tuple[str, Reg]:
     """An index as the second operand of an address: its register, extended to 64 bits and shifted."""
@@ -206,18 +127,6 @@ class Selector(Arithmetic, Vectors):
       return self.code(f"ldr {VECTORS[dtype.itemsize]}%d, {text}", **registers)
     return self.code(f"{LOADS[dtype.itemsize][dtype not in dtypes.sints]}%d, {text}", **registers)
 
-  def store(self, u: UOp) -> None:
-    gate = gate_of(u)
-    if gate is None: return self.stored(u.src[0], u.src[1])
-    after = self.function.new_block(self.block.depth, "after")
-    self.branch_unless(gate, after)
-    inside = self.function.new_block(self.block.depth, "then")
-    self.branch(inside, [])
-    self.enter(inside)
-    self.stored(u.src[0], u.src[1])
-    self.branch(after, [])
-    self.enter(after)
-
   def stored(self, index: UOp, value: UOp) -> None:
     dtype = value.dtype
     text, registers = self.address(index, access_bytes(dtype))
@@ -245,42 +154,8 @@ class Selector(Arithmetic, Vectors):
   def counter(self, dtype: DType) -> Reg: return self.code("mov x%d, #0")
   def count(self, counter: Reg) -> Reg: return self.code("add x%d, x%a, #1", a=counter)
 
-  def open(self, u: UOp) -> None:
-    """A RANGE. The grid's goes from the first work item to the end."""
-    self.open_loop(u, self.first if u.arg[1] is AxisType.GLOBAL else None)
-
-  def close(self, u: UOp) -> None:
-    opened = u.src[0]
-    end = opened.src[0]
-    if opened.arg[1] is AxisType.GLOBAL: self.close_loop(opened, self.last)
-    else: self.close_loop(opened, end.arg if end.op is Ops.CONST and end.arg < 4096 else None)
-
-  def assign(self, u: UOp) -> None:
-    value = self.variable_value(u.src[0], u.src[1])
-    self.values[u.src[0]] = value
-
 OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "lo": "hs", "hs": "lo", "mi": "pl", "pl": "mi", "gt": "le",
             "le": "gt"}
-
-def is_condition(u: UOp, user: UOp) -> bool:
-  """Whether a user reads a scalar bool only as a condition."""
-  if user.op is Ops.WHERE: return user.src[0] is u and u not in user.src[1:] and user.dtype is not dtypes.bool
-  if user.op is Ops.IF: return True
-  return user.op is Ops.STORE and len(user.src) > 2 and user.src[2] is u and user.src[1] is not u
-
-def access_bytes(dtype: DType) -> int:
-  """Bytes in memory. A bool is a byte."""
-  return dtype.count if dtype.scalar() is dtypes.bool else dtype.itemsize
-
-_LAZY = frozenset({Ops.CONST, Ops.INDEX, Ops.BARRIER, Ops.NOOP, Ops.SINK})
-_VALUES: dict[Ops, Callable[[Selector, UOp], Reg]] = {
-  Ops.PARAM: Selector.define, Ops.DEFINE_VAR: Selector.define, Ops.DEFINE_LOCAL: Selector.local,
-  Ops.LOAD: Selector.load,
-  Ops.ACC: Selector.variable, Ops.BROADCAST: Selector.broadcast, Ops.VECTORIZE: Selector.vectorize,
-  Ops.GEP: Selector.gep}
-_STATEMENTS: dict[Ops, Callable[[Selector, UOp], None]] = {
-  Ops.RANGE: Selector.open, Ops.END: Selector.close, Ops.IF: Selector.condition, Ops.ENDIF: Selector.end_condition,
-  Ops.ASSIGN_ACC: Selector.assign, Ops.STORE: Selector.store}
 
 def select(program: Program, target: Target) -> Function:
   """Select instructions over virtual registers for a program.

@@ -4,9 +4,10 @@ from __future__ import annotations
 from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.arm64.select.cast import Casts
-from tinyhw.isa.arm64.select.part import ELEMENTS, arrangement, is_mask, scalar, width
-from tinyhw.isa.arm64.select.rules import FLOATS
+from tinyhw.isa.arm64.select.part import ELEMENTS, arrangement, scalar, width
 from tinyhw.machine.ir.inst import Reg
+from tinyhw.machine.select.cpu import is_mask
+from tinyhw.machine.select.rules import FLOATS
 from tinyhw.uop.ops import UOp
 
 class Vectors(Casts):

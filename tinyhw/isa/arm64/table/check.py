@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyhw.isa.arm64.table import regs
-from tinyhw.machine.assembler.form import Form
+from tinyhw.machine.assembler.form import WordForm
 from tinyhw.machine.ir.inst import Effect, Reg
 
 CHECKED = {"back", "pair", "status"}  # the properties of lines whose rows have such operands
 
-def unpredictable(form: Form, operands: Sequence[Any]) -> str:
+def unpredictable(form: WordForm, operands: Sequence[Any]) -> str:
   """The reason why the operands do not go together, or ""."""
   words = form.words
   general = [r for r in operands if isinstance(r, Reg) and r.cls.bank is regs.GENERAL]

@@ -8,7 +8,7 @@ from tinyhw.isa.arm64.table.holes import Following, RegisterHole, RegisterList
 from tinyhw.isa.arm64.table.immediates import (
   BitField, ByteMask, TwoFloats, DupMask, Float, Mask, Moved, Shifted, SystemRegister)
 from tinyhw.isa.arm64.table.words import TABLES
-from tinyhw.machine.assembler.holes import Hole, Number
+from tinyhw.machine.assembler.holes import Hole, NumberHole
 from tinyhw.machine.assembler.template import Element, Notation, SameRegister, added
 from tinyhw.machine.ir.inst import Access
 
@@ -56,7 +56,7 @@ class Repeated(RegisterHole):
     if any(code >> self.each * k & (1 << self.each) - 1 != one for k in range(self.copies)): return None
     return super().operands(one)
 
-class Amount(Number):
+class Amount(NumberHole):
   """The shift of an extended register: 0 to 4, although its field has three bits."""
 
   def __init__(self, letters: str, width: int):

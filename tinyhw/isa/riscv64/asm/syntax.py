@@ -7,7 +7,7 @@ target is a distance in bytes; in the text of a function it may be a label, `.na
 from __future__ import annotations
 
 from tinyhw.isa.riscv64.table.table import TABLE
-from tinyhw.machine.assembler.reader import Unfit
+from tinyhw.machine.assembler.reader import TextMismatch
 from tinyhw.machine.assembler.syntax import WordAssembler, show
 from tinyhw.machine.ir.inst import MInst
 
@@ -30,7 +30,7 @@ def other(mnemonic: str, rest: str) -> MInst | None:
   """An instruction with a number in place of the last register."""
   if mnemonic not in IMMEDIATE: return None
   try: return ASSEMBLER.chosen(IMMEDIATE[mnemonic], rest)
-  except Unfit: return None
+  except TextMismatch: return None
 
 class RiscvAssembler(WordAssembler):
   """The assembler, with comparisons that are another one with exchanged sources."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyhw.isa.riscv64.table import regs
-from tinyhw.machine.assembler.form import Form
+from tinyhw.machine.assembler.form import WordForm
 from tinyhw.machine.ir.inst import Reg
 
 CHECKED = {"masked", "apart", "apart1"}  # the properties of lines whose rows have such operands
@@ -17,7 +17,7 @@ def span(register: Reg) -> range:
   assert register.index is not None
   return range(register.index, register.index + register.cls.units)
 
-def reserved(form: Form, operands: Sequence[Any]) -> str:
+def reserved(form: WordForm, operands: Sequence[Any]) -> str:
   """The reason why the operands do not go together, or "".
 
   masked: the result of this masked row is not v0. apart: it is not a register of a source; apart1: not

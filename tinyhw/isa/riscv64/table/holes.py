@@ -8,7 +8,7 @@ from typing import Any
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.riscv64.table import regs, words
-from tinyhw.machine.assembler.holes import Hole, Number
+from tinyhw.machine.assembler.holes import Hole, NumberHole
 from tinyhw.machine.assembler.reader import TextReader
 from tinyhw.machine.ir.inst import Access, Reg
 
@@ -107,7 +107,7 @@ class MaskRegister(Hole):
   def operands(self, code: int) -> list[Any] | None: return [regs.V0]
   def wants(self) -> str: return self.text
 
-class Offset(Number):
+class Offset(NumberHole):
   """The offset of an address in bytes; it may be left out: (a0) is 0(a0)."""
 
   def __init__(self, letters: str, width: int): super().__init__(letters, width, True)
