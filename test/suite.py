@@ -1,6 +1,6 @@
-"""The tensor suite: which tests say what a device computes, and the command that runs them on virtual GPUs, on PoCL, an
-OpenCL driver whose device is the processor, and on the CPU device under QEMU's AArch64 (test/support/arm64/root.py).
-Where PoCL or QEMU is not installed it is left out, with the reason.
+"""The tensor suite: which tests say what a device computes, and the command that runs them on virtual GPUs; on PoCL and
+lavapipe, drivers of OpenCL and Vulkan whose device is the processor; and on the CPU device under QEMU's AArch64
+(test/support/arm64/root.py). What is not installed is left out, with the reason.
 
     python3 test/suite.py                        # all tests on each of CHIPS, in turn; writes the counts (RECORD)
     python3 test/suite.py --share 16 gfx942      # a sixteenth, drawn by the names of tests and chip; writes nothing
@@ -34,6 +34,7 @@ TEST = Path(__file__).resolve().parent
 RECORD = TEST / "golden/tensor_suite.txt"
 CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx950", "NV": "sm_80 sm_89 sm_90",
                                             "METAL": "apple7 apple9", "OPENCL": "pocl",
+                                            "WEBGPU": "webgpu",
                                             "CPU": "arm64"}.items()
          for chip in chips.split()}
 NEEDED = ("pytest", "xdist", "hypothesis", "numpy")  # what a Python must have to run the suite itself
@@ -60,20 +61,23 @@ OUT = {file: reason for reason, files in {
 }.items() for file in (f"{name}.py" for name in files.split())}
 
 # Types that a chip does not have. Codegen refuses their kernels by name, and then their tests are skipped.
-WITHOUT = {"apple7": "float64", "apple9": "float64"}
-REFUSAL = (r"(?:the target has no \w+ of|Metal has no values of|the target does not convert(?: dtypes.\w+ to)?) "
-           r"dtypes.{0}\b")
+WITHOUT = {"apple7": "float64", "apple9": "float64", "webgpu": "float64"}
+REFUSAL = (r"(?:the target has no \w+ of|(?:Metal|WGSL) has no values of|"
+           r"the target does not convert(?: dtypes.\w+ to)?) dtypes.{0}\b")
+
+LOOPS = "this driver ends the loops of a kernel"
 
 def lacks(chip: str, error: BaseException) -> str:
-  """Return why a test cannot run on a chip: the error refuses a kernel for a type that it does not have. Empty for
-  other errors."""
+  """Return why a test cannot run on a chip: the error refuses a kernel for a type that it does not have, or for its
+  long loops. Empty for other errors."""
   missing = WITHOUT.get(chip)
   if missing is None or type(error).__name__ != "CompileError": return ""
+  if LOOPS in str(error): return "lavapipe ends the loops of a kernel after 65535 iterations"
   return f"the card has no {missing}" if re.match(REFUSAL.format(missing), str(error)) else ""
 
-# Of a share, one test in this many: PoCL's compiler takes a tenth of a second for a kernel, Python under QEMU is 13
+# Of a share, one test in this many: PoCL and lavapipe compile a kernel in a tenth of a second, Python under QEMU is 13
 # times as slow, and virtual GPUs of Apple execute all of it in Python
-SPARSER = {"pocl": 4, "arm64": 8, "apple7": 4, "apple9": 4}
+SPARSER = {"pocl": 4, "webgpu": 4, "arm64": 8, "apple7": 4, "apple9": 4}
 
 def files() -> list[str]:
   """The suite's files, relative to test/."""
@@ -89,7 +93,7 @@ def chip_here(emulated: str, device: str) -> str:
   """The chip of EMULATE's cards, or the one of the device that DEV names; empty for an x86 host's own."""
   kind = device.partition(":")[0]
   if kind == "CPU" and platform.machine() not in ("aarch64", "arm64"): kind = ""
-  named = [chip for chip, kinds in CHIPS.items() if kinds == kind and kind in ("OPENCL", "CPU")]
+  named = [chip for chip, kinds in CHIPS.items() if kinds == kind and kind in ("OPENCL", "WEBGPU", "CPU")]
   return chip_of(emulated) or (named[0] if named else "")
 
 def is_gpu(device: str) -> bool:
@@ -104,7 +108,8 @@ def drawn(test: str, by: str, share: int) -> bool:
 
 class Run(NamedTuple):
   """The counts of a run of the suite on a chip. commit: of the tree that was tested. workgroups: executed by the
-  virtual GPU, or by PoCL; on arm64 submissions to the worker threads. skipped: how many tests for each reason.
+  virtual GPU, by PoCL or by lavapipe; on arm64 submissions to the worker threads. skipped: how many tests for each
+  reason.
   """
   chip: str
   date: str
@@ -134,8 +139,8 @@ def recorded() -> dict[str, Run]:
 def record(runs: list[Run]) -> None:
   """Write them down in the place of earlier ones of the same chips."""
   all_runs = {**recorded(), **{run.chip: run for run in runs}}
-  head = ("# The last runs of the whole tensor suite on virtual GPUs, on PoCL and under QEMU, under all checks; "
-          "python3 test/suite.py writes this.\n")
+  head = ("# The last runs of the whole tensor suite on virtual GPUs, PoCL and lavapipe and under QEMU, under all "
+          "checks; python3 test/suite.py writes this.\n")
   RECORD.write_text(head + "".join(f"{all_runs[chip].line()}\n" for chip in CHIPS if chip in all_runs), "utf-8")
 
 def table() -> str:
@@ -203,18 +208,20 @@ def variables_of(chip: str, folder: str) -> dict[str, str]:
   """Environment variables for a chip: CARDS cards of it. folder: for what its driver compiles."""
   common = dict(os.environ, DEV=CHIPS[chip], HCQDEV_WAIT_TIMEOUT_MS=PATIENCE)
   if CHIPS[chip] == "CPU": return dict(common, EMULATE="", ARM64_CPU="cortex-a72")
+  if CHIPS[chip] == "WEBGPU": return dict(common, EMULATE="", WEBGPU_DEVICES=",".join(["llvmpipe"] * CARDS))
   if CHIPS[chip] != "OPENCL": return dict(common, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1")
   return dict(common, EMULATE="", OPENCL_DEVICES="portable computing language", OPENCL_LANES="1", POCL_CACHE_DIR=folder,
               POCL_DEVICES=" ".join(["pthread"] * CARDS))
 
-OPEN = "from tinyhw.device import Device\nDevice['OPENCL:%d']" % (CARDS - 1)
+OPEN = "from tinyhw.device import Device\nDevice['%s:%d']"
 
 ARM64_ROOT = TEST / "support/arm64/root.py"
 
 def why_absent(chip: str, python: str, variables: dict[str, str], folder: str) -> str:
   """Return why a chip's driver, or a Python for it, is not on this machine; empty if it is. Virtual cards are
   everywhere. folder: where that Python is made."""
-  command = {"OPENCL": [python, "-c", OPEN], "CPU": [python, str(ARM64_ROOT), "build", folder]}.get(CHIPS[chip])
+  opening = [python, "-c", OPEN % (CHIPS[chip], CARDS - 1)]
+  command = {"OPENCL": opening, "WEBGPU": opening, "CPU": [python, str(ARM64_ROOT), "build", folder]}.get(CHIPS[chip])
   if command is None: return ""
   done = subprocess.run(command, cwd=TEST.parent, env=variables, capture_output=True, text=True)
   return (done.stderr or done.stdout).strip().rpartition("\n")[2] if done.returncode else ""
@@ -250,7 +257,7 @@ def rotated(chips: list[str], count: int, commit: str) -> list[str]:
 
 def main() -> int:
   """Run the suite on the chips that are named; 0 if all passed."""
-  parser = argparse.ArgumentParser(description="Run the tensor suite on virtual GPUs, on PoCL and under QEMU.")
+  parser = argparse.ArgumentParser(description="Run the tensor suite on virtual GPUs, PoCL, lavapipe and QEMU.")
   parser.add_argument("chips", nargs="*", default=list(CHIPS), metavar="CHIP",
                       help=f"one of {', '.join(CHIPS)}; all of them if none is named")
   parser.add_argument("--share", type=int, default=1, metavar="N", help="run one test of N")

@@ -242,8 +242,8 @@ def documentation() -> list[tuple[str, int | str, int | str, str]]:
 DEBUG = ContextVar("DEBUG", 0, "1 devices and why others were refused; 2 a line per kernel; 3 optimisations; 4 "
                    "the Program as pseudo-code; 5 the optimised kernel; 6 the Program "
                    "as text; 7 annotated machine code")
-DEV = ContextVar("DEV", "", "the default device: AMD, NV, METAL, OPENCL, CPU, CLANG or PYTHON; empty: the one that "
-                 "EMULATE names, else the best of the last three that opens")
+DEV = ContextVar("DEV", "", "the default device: AMD, NV, METAL, OPENCL, WEBGPU, CPU, CLANG or PYTHON; empty: the one "
+                 "that EMULATE names, else the best of the last three that opens")
 PLUGINS = ContextVar("PLUGINS", "", "modules with devices of their own, separated by commas; imported when a device "
                      "is named that is not known")
 
@@ -292,6 +292,10 @@ OPENCL_DEVICES = ContextVar("OPENCL_DEVICES", "", "the devices of OPENCL, separa
                             "devices or platforms, as doctor --device OPENCL prints them; empty: all")
 OPENCL_LANES = ContextVar("OPENCL_LANES", 0, "1: kernels for processors of OPENCL have lanes of workgroups, as "
                           "those for GPUs; 0: they have vectors")
+WEBGPU_LIBRARY = ContextVar("WEBGPU_LIBRARY", "", "the file of wgpu-native's library, for WEBGPU; empty: that of the "
+                            "Python package wgpu, or the system's")
+WEBGPU_DEVICES = ContextVar("WEBGPU_DEVICES", "", "the devices of WEBGPU, separated by commas: parts of the names of "
+                            "adapters, as doctor --device WEBGPU prints them; empty: all")
 HCQDEV_WAIT_TIMEOUT_MS = ContextVar("HCQDEV_WAIT_TIMEOUT_MS", 30000, "milliseconds that a GPU may take for one "
                                     "submission; then it is given up, and "
                                     "the known reasons are told. Virtual ones (EMULATE) have 20 times as long",

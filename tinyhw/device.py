@@ -32,6 +32,7 @@ DRIVERS = {
   "AMD": "tinyhw.drivers.amd",
   "METAL": "tinyhw.drivers.metal",
   "OPENCL": "tinyhw.drivers.opencl",        # through libOpenCL, optional
+  "WEBGPU": "tinyhw.drivers.webgpu",        # through wgpu-native, optional
   "CPU": "tinyhw.drivers.cpu",
   "CLANG": "tinyhw.drivers.clang",
   "PYTHON": "tinyhw.drivers.python",

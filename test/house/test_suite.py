@@ -63,6 +63,9 @@ def test_kernels_of_a_type_that_a_card_lacks_are_skipped() -> None:
     assert suite.lacks("apple7", CompileError(words)) == "the card has no float64"
     assert not suite.lacks("gfx1100", CompileError(words)) and not suite.lacks("apple7", ValueError(words))
   assert not suite.lacks("apple7", CompileError("the target has no MUL of dtypes.float32, and codegen knows no other"))
+  loops = CompileError("sum: this driver ends the loops of a kernel after 65535 iterations, and a lane needs 70000")
+  assert suite.lacks("webgpu", loops) == "lavapipe ends the loops of a kernel after 65535 iterations"
+  assert suite.lacks("webgpu", CompileError("WGSL has no values of dtypes.float64; cast")) == "the card has no float64"
   assert set(suite.WITHOUT) <= set(suite.CHIPS)
 
 @pytest.mark.parametrize("name, chip", [("apple7x6", "apple7"), ("gfx1100", "gfx1100"),
@@ -70,7 +73,8 @@ def test_kernels_of_a_type_that_a_card_lacks_are_skipped() -> None:
 def test_chips_of_names(name: str, chip: str) -> None: assert suite.chip_of(name) == chip
 
 @pytest.mark.parametrize("emulated, device, chip", [
-  ("gfx942x6", "AMD", "gfx942"), ("", "OPENCL:1", "pocl"), ("", "OPENCL", "pocl"), ("", "", "")])
+  ("gfx942x6", "AMD", "gfx942"), ("", "OPENCL:1", "pocl"), ("", "OPENCL", "pocl"),
+  ("", "WEBGPU:2", "webgpu"), ("", "", "")])
 def test_chips_here(emulated: str, device: str, chip: str) -> None: assert suite.chip_here(emulated, device) == chip
 
 def test_a_driver_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
@@ -78,6 +82,8 @@ def test_a_driver_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPa
   variables = suite.variables_of("pocl", str(tmp_path))
   assert variables["DEV"] == "OPENCL" and not variables["EMULATE"] and variables["POCL_DEVICES"].count("pthread") == 6
   assert suite.why_absent("gfx942", sys.executable, {}, "") == ""
+  variables_of_webgpu = suite.variables_of("webgpu", str(tmp_path))
+  assert variables_of_webgpu["DEV"] == "WEBGPU" and variables_of_webgpu["WEBGPU_DEVICES"].count("llvmpipe") == 6
   absent = suite.why_absent("pocl", sys.executable, {**variables, "OPENCL_DEVICES": "no such driver"}, "")
   assert "device OPENCL:5 does not open" in absent
   monkeypatch.setattr(suite, "why_absent", lambda *_: "it is not installed")

@@ -84,6 +84,7 @@ SOURCES = (
 
 # Source that an installed driver compiles: the chip of the suite's run, the tests of the driver
 OPENCL = ("OpenCL C (`DEV=OPENCL`)", "pocl", "drivers/opencl/test_device.py")
+WEBGPU = ("WGSL (`DEV=WEBGPU`)", "webgpu", "drivers/webgpu/test_device.py")
 # Source that a virtual GPU executes: the chip of the suite's run, tests of kernels and of the driver
 METAL = ("Metal's language (`DEV=METAL`)", "apple7", "emulator/metal/test_translate.py", "drivers/metal/test_device.py")
 
@@ -124,6 +125,9 @@ def table() -> str:
   name, chip, test = OPENCL
   on_pocl = suite_on(chip) or "in part, on PoCL: `test/codegen/render/test_opencl.py`"
   rest += f"| {name} | – | – | {on_pocl} | `test/{test}` | not yet on a GPU; PoCL computes on the processor |\n"
+  name, chip, test = WEBGPU
+  on_lavapipe = suite_on(chip) or "in part, on lavapipe: `test/codegen/render/test_wgsl.py`"
+  rest += f"| {name} | – | – | {on_lavapipe} | `test/{test}` | not yet on a GPU; lavapipe computes on the processor |\n"
   name, chip, kernels, test = METAL
   rest += f"| {name} | – | – | {suite_on(chip) or f'in part: `test/{kernels}`'} | `test/{test}` | not yet |\n"
   return head + "".join(map(row, TARGETS)) + rest

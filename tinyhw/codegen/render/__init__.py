@@ -1,15 +1,16 @@
-"""Programs as source text: C for CLANG, OpenCL C for OPENCL, Metal's for METAL, Python for PYTHON, and pseudo-code for
-people."""
+"""Programs as source text: C for CLANG, OpenCL C for OPENCL, Metal's for METAL, WGSL for WEBGPU, Python for
+PYTHON, and pseudo-code for people."""
 from __future__ import annotations
 from collections.abc import Callable
 
-from tinyhw.codegen.render import c, metal, opencl, pseudo, python
+from tinyhw.codegen.render import c, metal, opencl, pseudo, python, wgsl
 from tinyhw.errors import CompileError
 from tinyhw.machine.ir.code import Code
 from tinyhw.uop.program import Program
 
 RENDERERS: dict[str, Callable[[Program], str]] = {
-  "c": c.render, "metal": metal.render, "opencl": opencl.render, "python": python.render, "pseudo": pseudo.render}
+  "c": c.render, "metal": metal.render, "opencl": opencl.render, "python": python.render, "pseudo": pseudo.render,
+  "wgsl": wgsl.render}
 
 def render(program: Program, language: str) -> str:
   """Return program as source text in a language of RENDERERS."""

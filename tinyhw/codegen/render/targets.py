@@ -9,10 +9,11 @@ from __future__ import annotations
 from tinyhw.codegen.render import compile_source
 from tinyhw.codegen.render.metal import MATRICES
 from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import CompileError
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.threads import once
-from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.program import Program
 
 def pairs(ops: frozenset[Ops], types: tuple[DType, ...]) -> frozenset[tuple[Ops, DType]]:
@@ -29,6 +30,12 @@ IN_OPENCL = (pairs(GroupOp.Elementwise - GroupOp.Transcendental - DOTS - {Ops.TH
                    (*dtypes.ints, dtypes.bool, dtypes.float32))
              | pairs(frozenset({Ops.BITCAST, Ops.WHERE}), dtypes.narrow_floats))
 DOUBLES = pairs(GroupOp.Elementwise - GroupOp.Transcendental - DOTS - {Ops.MAX}, (dtypes.float64,))
+IN_WGSL = (pairs(GroupOp.Elementwise - GroupOp.Transcendental - DOTS
+                 - {Ops.THREEFRY}, (dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64, dtypes.float32))
+           - pairs(frozenset({Ops.MAX, Ops.MULACC}), (dtypes.float32,))
+           | pairs(frozenset({Ops.AND, Ops.OR, Ops.XOR, Ops.CMPEQ, Ops.CMPNE, Ops.WHERE}), (dtypes.bool,))
+           | pairs(frozenset({Ops.CAST}), (*dtypes.ints, dtypes.bool))
+           | pairs(frozenset({Ops.BITCAST, Ops.WHERE}), (*dtypes.ints, *dtypes.narrow_floats)))
 LANES = 32
 VECTORS = "vectors"     # a feature of OpenCL's arch: with the bytes of a vector ("vectors64"), for processors
 
@@ -52,20 +59,44 @@ METAL = Capabilities(
   operations=IN_OPENCL | pairs(frozenset({Ops.CAST}), (dtypes.float16,)), local_bytes=32 * 1024,
   cache_bytes=(8 * 1024, 768 * 1024, 8 << 20), matrix=MATRICES)
 
+LOOPS = "loops"   # a feature of WGSL's arch: with the iterations after which a driver ends all loops of a lane
+WGSL = Capabilities(
+  vector_bytes=16, vector_lanes=4, vector_registers=64, aligned=True, flushes=True, threads=64, lanes=LANES,
+  operations=IN_WGSL, local_bytes=16 * 1024, cache_bytes=(16 * 1024, 512 * 1024, 8 << 20))
+
 @once
 def capabilities(arch: str) -> Capabilities:
-  """Return the capabilities of "python", "c", "metal", or "opencl" with its features ("opencl:fp64").
+  """Return the capabilities of "python", "c", "metal", "wgsl" and "opencl" with their features ("opencl:fp64").
 
   threads and the sizes of memory are assumed, unless a device finds them out: see engine/run/compile.py.
   """
   language, _, features = arch.partition(":")
   if language == "metal": return METAL
+  if language == "wgsl": return WGSL
   if language == "opencl": return opencl(frozenset(features.split("+")))
   if language == "python": return Capabilities(vector_bytes=0, vector_registers=16, operations=EVERYTHING)
   return Capabilities(vector_bytes=32, vector_registers=16, operations=IN_C, vector_operations=IN_C, threads=2,
                       local_bytes=256 * 1024,
                       cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), shuffled_bytes=(4, 8))
 
+def iterations(program: Program) -> int:
+  """Return the most iterations of all loops that one lane executes, with those of 64-bit divisions."""
+  total, factors = 0, [1]
+  for u in program.uops:
+    if u.op in (Ops.RANGE, Ops.IF):
+      is_loop = u.op is Ops.RANGE and u.arg[1] not in (AxisType.GLOBAL, AxisType.LOCAL)
+      factors.append(factors[-1] * (max(int(u.src[0].vmax), 1) if is_loop else 1))
+      total += factors[-1] * is_loop
+    elif u.op in (Ops.END, Ops.ENDIF): factors.pop()
+    elif u.op in (Ops.IDIV, Ops.MOD) and u.dtype.scalar() in (dtypes.int64, dtypes.uint64): total += 64 * factors[-1]
+  return total
+
 def compile(program: Program, arch: str) -> Code:
-  """Return the program as source."""
+  """Return the program as source. Raises CompileError for loops that the driver would end."""
+  language, _, features = arch.partition(":")
+  if language == "wgsl" and features.startswith(LOOPS):
+    needed, most = iterations(program), int(features.removeprefix(LOOPS))
+    if needed > most:
+      raise CompileError(f"{program.name}: this driver ends the loops of a kernel after {most} iterations, and a lane "
+                         f"needs {needed}; use smaller tensors, or another device")
   return compile_source(program, arch)

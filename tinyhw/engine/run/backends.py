@@ -10,5 +10,6 @@ BACKENDS = ChainMap(TARGETS, {  # a view of TARGETS, so that later registrations
   "c": "tinyhw.codegen.render.targets",
   "metal": "tinyhw.codegen.render.targets",
   "opencl": "tinyhw.codegen.render.targets",
+  "wgsl": "tinyhw.codegen.render.targets",
   "python": "tinyhw.codegen.render.targets",
 })

@@ -1,0 +1,75 @@
+"""WGSL's functions: which of them a source gets, and on an adapter their results for numbers of all sizes."""
+import random
+import struct
+
+import pytest
+from webgpu import adapter
+
+from tinyhw.arithmetic import cast, round_to
+from tinyhw.codegen.render.wgsl_prelude import CALLS, HELPERS, needed
+from tinyhw.dtype import dtypes
+from tinyhw.machine.ir.code import Code
+
+MASK = (1 << 64) - 1
+EDGES = [0, 1, 2, 3, 31, 32, 33, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xffffffff, 1 << 32, (1 << 32) + 1, 1 << 40,
+         1 << 62, 1 << 63, MASK, MASK - 1, (1 << 63) - 1, 0xffffffff00000000, 0x123456789abcdef0, 0x1000001,
+         (1 << 53) + 1]
+
+def signed(x: int) -> int: return x - (1 << 64) if x >> 63 else x
+
+def test_later_functions_call_earlier_ones() -> None:
+  order = list(HELPERS)
+  for name, called in CALLS.items(): assert all(order.index(other) < order.index(name) for other in called), name
+  assert [text.split("(")[0] for text in needed({"idiv64"})] == [
+    "fn sub64", "fn less_u64", "fn shl64", "fn shifted_right", "fn shr_u64", "fn divided64", "fn idiv64"]
+
+def on_device(expression: str, pairs: list[tuple[int, int]]) -> list[int]:
+  """Return a 64-bit expression of a and b, or `vec2<u32>(…, 0u)`, for pairs of 64-bit numbers."""
+  head = "\n".join(HELPERS.values())
+  source = f"""@group(0) @binding(0) var<storage, read_write> out: array<vec2<u32>>;
+@group(0) @binding(1) var<storage, read_write> data: array<vec4<u32>>;
+@group(1) @binding(0) var<uniform> numbers: array<vec4<u32>, 2>;
+{head}
+@compute @workgroup_size(1) fn k_f(@builtin(workgroup_id) place: vec3<u32>) {{
+  let a = data[place.x].xy; let b = data[place.x].zw;
+  out[place.x] = {expression};
+}}"""
+  numbers = struct.pack(f"<{2 * len(pairs)}Q", *[n for pair in pairs for n in pair])
+  memory = {0: bytearray(8 * len(pairs)), 1: bytearray(numbers)}
+  adapter.run(Code("f", "wgsl", source.encode(), ("buffer", "buffer"), lanes=1), memory, (), len(pairs))
+  return list(struct.unpack(f"<{len(pairs)}Q", memory[0]))
+
+def draws() -> list[tuple[int, int]]:
+  draw = random.Random(5)
+  return [(a, b) for a in EDGES for b in EDGES] + [
+    (draw.getrandbits(draw.randrange(1, 65)), draw.getrandbits(draw.randrange(1, 65))) for _ in range(200)]
+
+@pytest.mark.parametrize("expression, wanted", [
+  ("add64(a, b)", lambda a, b: a + b), ("sub64(a, b)", lambda a, b: a - b), ("mul64(a, b)", lambda a, b: a * b),
+  ("idiv64(a, b)", lambda a, b: a // b), ("mod64(a, b)", lambda a, b: a % b),
+  ("vec2<u32>(select(0u, 1u, less_u64(a, b)), 0u)", lambda a, b: int(a < b)),
+  ("vec2<u32>(select(0u, 1u, less_i64(a, b)), 0u)", lambda a, b: int(signed(a) < signed(b))),
+  ("vec2<u32>(select(0u, 1u, equal64(a, b)), 0u)", lambda a, b: int(a == b)),
+  ("shl64(a, b.x & 63u)", lambda a, b: a << (b & 63)), ("shr_u64(a, b.x & 63u)", lambda a, b: a >> (b & 63)),
+  ("shr_i64(a, b.x & 63u)", lambda a, b: signed(a) >> (b & 63)),
+], ids=lambda x: x if isinstance(x, str) else "")
+def test_64_bit_integers_on_a_device(expression: str, wanted) -> None:  # type: ignore[no-untyped-def]
+  pairs = [(a, b) for a, b in draws() if b or "idiv" not in expression and "mod" not in expression]
+  assert on_device(expression, pairs) == [wanted(a, b) & MASK for a, b in pairs]
+
+@pytest.mark.parametrize("name, dtype", [("u64_to_f32", dtypes.uint64), ("i64_to_f32", dtypes.int64)])
+def test_conversions_to_floats_on_a_device(name: str, dtype) -> None:  # type: ignore[no-untyped-def]
+  found = on_device(f"vec2<u32>(bitcast<u32>({name}(a)), 0u)", draws())
+  wanted = [round_to(dtypes.float32)(cast(dtype, dtypes.float32)(a if dtype is dtypes.uint64 else signed(a)))
+            for a, _ in draws()]
+  assert [struct.unpack("<f", struct.pack("<I", bits))[0] for bits in found] == wanted
+
+@pytest.mark.parametrize("name, dtype", [("f32_to_i64", dtypes.int64), ("f32_to_u64", dtypes.uint64)])
+def test_conversions_from_floats_on_a_device(name: str, dtype) -> None:  # type: ignore[no-untyped-def]
+  draw = random.Random(6)
+  floats = [draw.getrandbits(32) for _ in range(400)] + [0, 1 << 31, 0x7f800000, 0xff800000, 0x7fc00000, 0x5f000000,
+                                                         0xdf000000, 0x5f800000, 0x5effffff, 0xdeffffff, 0x5f7fffff]
+  floats += [(127 + k) << 23 | draw.getrandbits(23) for k in range(66)]
+  found = on_device(f"{name}(bitcast<f32>(a.x))", [(bits, 0) for bits in floats])
+  values = [struct.unpack("<f", struct.pack("<I", bits))[0] for bits in floats]
+  assert found == [cast(dtypes.float32, dtype)(x) & MASK for x in values]
