@@ -1,5 +1,5 @@
-"""The tensor suite: which tests say what a device computes, and the command that runs them on virtual GPUs; on PoCL and
-lavapipe, drivers of OpenCL and Vulkan whose device is the processor; and on the CPU device under QEMU's AArch64
+"""The tensor suite: which tests say what a device computes, and the command that runs them. It runs them on virtual
+GPUs, on PoCL and lavapipe (drivers of OpenCL and Vulkan for processors), and on the CPU device under QEMU's AArch64
 (test/support/arm64/root.py). What is not installed is left out, with the reason.
 
     python3 test/suite.py                        # all tests on each of CHIPS, in turn; writes the counts (RECORD)
