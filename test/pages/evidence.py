@@ -47,7 +47,8 @@ ENCODES = {level: NVIDIA[level] for level in ("L0", "L1")}
 ARM64 = {"L0": "isa/arm64/asm/test_encode.py", "L1": "isa/arm64/asm/test_decode.py",
          "L2": "isa/arm64/select/test_select.py",
          "L3": "isa/arm64/test_runtime.py"}
-RISCV64 = {"L0": "isa/riscv64/asm/test_encode.py", "L1": "isa/riscv64/asm/test_decode.py"}
+RISCV64 = {"L0": "isa/riscv64/asm/test_encode.py", "L1": "isa/riscv64/asm/test_decode.py",
+           "L2": "isa/riscv64/select/test_select.py"}
 X86 = {"L0": "isa/x86/asm/test_encode.py", "L1": "isa/x86/asm/test_decode.py", "L3": DRIVER}
 
 TARGETS = (
@@ -60,7 +61,8 @@ TARGETS = (
          "Intel Granite Rapids (KVM guest), Linux: `test/isa/x86/select/test_tile.py`, to the bit"),
   Target("AArch64, AdvSIMD to SVE2", ("golden/arm64.txt", ""), ARM64, tools="llvm-mc 19 and GNU as 2.40",
          chip="arm64"),
-  Target("RISC-V, RV64G with V 1.0", ("golden/riscv64.txt", ""), RISCV64, tools="llvm-mc 19 and GNU as 2.40"),
+  Target("RISC-V, RV64G with V 1.0", ("golden/riscv64.txt", ""), RISCV64, tools="llvm-mc 19 and GNU as 2.40",
+         chip="riscv64"),
   *(Target(f"AMD {name} ({chip})", (f"golden/amd_{chip}.txt", "^(?!@)"), AMD, tools=tools, chip=chip)
     for name, chip, tools in (
     ("RDNA3", "gfx1100", "LLVM 19 and 22"), ("RDNA4", "gfx1200", "LLVM 19 and 22"),

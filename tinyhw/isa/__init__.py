@@ -15,11 +15,13 @@ AMD = ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201")
 # suffixes of `arch`, after a colon
 VARIANTS = {"x86_64": ("avx2", "avx512", "avx512vnni", "avx512bf16", "amx"),
             "arm64": ("neon", "dotprod", "bf16", "fhm"),
+            "riscv64": ("g", "rva22"),
             **dict.fromkeys(AMD[:2], ("wave64",)), **dict.fromkeys(AMD[2:], ("wave32", "wave64"))}
 
 TARGETS = {
   "x86_64": "tinyhw.isa.x86.target",
   "arm64": "tinyhw.isa.arm64.target",
+  "riscv64": "tinyhw.isa.riscv64.target",
   **dict.fromkeys(AMD, "tinyhw.isa.amd.target"),
   **dict.fromkeys(KERNELS, "tinyhw.isa.sass.target"),
 }

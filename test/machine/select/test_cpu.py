@@ -10,6 +10,7 @@ from tinyhw.data_class import replace
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.arm64.target import target as arm64
+from tinyhw.isa.riscv64.target import target as riscv64
 from tinyhw.machine.ir.inst import Function
 from tinyhw.machine.select.cpu import access_bytes, integer_bits, is_condition, numbers_of
 from tinyhw.uop.enums import AxisType, Ops
@@ -17,7 +18,7 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
 F32, I32 = dtypes.float32, dtypes.int32
-TARGETS = (lambda: arm64("arm64:neon"),)
+TARGETS = (lambda: arm64("arm64:neon"), lambda: riscv64("riscv64:rva22"))
 
 def selected(program: Program, target: Callable[[], Any]) -> Function:
   function: Function = target().select(program, target())

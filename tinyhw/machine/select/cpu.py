@@ -152,14 +152,15 @@ class CpuSelection(Selection):
 
   # ***** rules *****
 
-  def by_rule(self, u: UOp, rules: Rules) -> Reg:
-    """Emit the lines of the first rule that applies."""
-    for rule in rules.get((u.op, u.dtype.scalar()), ()):
+  def by_rule(self, u: UOp, rules: Rules, dtype: DType | None = None) -> Reg:
+    """Emit the lines of the first rule that applies. dtype: of the rule, if it is not that of the result."""
+    dtype = dtype or u.dtype
+    for rule in rules.get((u.op, dtype.scalar()), ()):
       for sources in self.orders(u, rule):
         values, numbers = self.operands(u, rule.condition, sources)
         if values is None: continue
         result: dict[str, Any] = values
-        for text in rule.lines: self.put(self.spelled(text, u.dtype, numbers), result)
+        for text in rule.lines: self.put(self.spelled(text, dtype, numbers), result)
         made: Reg = result["d"]
         return made
     return self.without_rule(u)

@@ -5,30 +5,24 @@ from typing import Any
 
 import pytest
 from arm64.machine import needs_qemu, run
-from generators.program_builder import Builder
+from cpu.kernels import CASES, Case, elementwise, lowered, narrow_product, product, sum_of_rows
 
-from test.codegen.kernels import axis, data_for
 from test.codegen.random_kernels import Generator
-from tinyhw.arithmetic import to_bytes
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.arm64.capabilities import capabilities
 from tinyhw.isa.arm64.select.rules import LEVELS
 from tinyhw.isa.arm64.target import target
-from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
 ARCH = "arm64:neon"
-F32, I32 = dtypes.float32, dtypes.int32
 KNOWN = capabilities(ARCH)
 
 def check(kernel: UOp, optimized: bool, variables: dict[str, int] | None = None, arch: str = ARCH) -> None:
   """Compile a kernel, execute it and compare."""
-  data, known = data_for(kernel), capabilities(arch)
-  program = lower(optimize(kernel, known) if optimized else kernel, known, "test")
-  run(program, arch, [b"".join(to_bytes(x, p.dtype.scalar()) for x in data[p.arg[0]]) for p in program.params],
-      variables, "cortex-a72" if arch == ARCH else "max")
+  case = lowered(kernel, capabilities(arch), optimized, variables)
+  run(case.program, arch, case.memory, case.variables, "cortex-a72" if arch == ARCH else "max")
 
 @pytest.mark.slow
 @needs_qemu
@@ -37,34 +31,10 @@ def test_random_kernels(seed: int) -> None:
   generator = Generator(seed)
   check(generator.kernel(), False, generator.variables, list(LEVELS)[seed % len(LEVELS)])
 
-def elementwise() -> UOp:
-  out, a, b = [UOp.param(k, F32, 103) for k in range(3)]
-  r = axis(103, 0)
-  return UOp.sink(out.index(r).store(a.index(r).load() * b.index(r).load() + a.index(r).load(), r))
-
-def sum_of_rows() -> UOp:
-  out, a = UOp.param(0, F32, 70), UOp.param(1, F32, 70 * 9)
-  i, r = axis(70, 0), axis(9, 1, "REDUCE")
-  return UOp.sink(out.index(i).store(a.index(i * 9 + r).load().reduce(Ops.ADD, r), i))
-
-def product(m: int = 24, n: int = 20, depth: int = 12) -> UOp:
-  out, a, b = UOp.param(0, F32, m * n), UOp.param(1, F32, m * depth), UOp.param(2, F32, depth * n)
-  i, j, k = axis(m, 0), axis(n, 1), axis(depth, 2, "REDUCE")
-  factors = a.index(i * depth + k).load() * b.index(k * n + j).load()
-  return UOp.sink(out.index(i * n + j).store(factors.reduce(Ops.ADD, k), i, j))
-
 @needs_qemu
 @pytest.mark.parametrize("optimized", (False, True))
 @pytest.mark.parametrize("make", (elementwise, sum_of_rows, product))
 def test_kernels(make: Callable[[], UOp], optimized: bool) -> None: check(make(), optimized)
-
-def narrow_product(dtype: DType, m: int = 10, n: int = 12, depth: int = 16) -> UOp:
-  """x @ w.T of bytes in int32, or of float16 in float32."""
-  total = I32 if dtypes.is_int(dtype) else F32
-  out, a, b = UOp.param(0, total, m * n), UOp.param(1, dtype, m * depth), UOp.param(2, dtype, n * depth)
-  i, j, k = axis(m, 0), axis(n, 1), axis(depth, 2, "REDUCE")
-  factors = a.index(i * depth + k).load().cast(total) * b.index(j * depth + k).load().cast(total)
-  return UOp.sink(out.index(i * n + j).store(factors.reduce(Ops.ADD, k), i, j))
 
 @needs_qemu
 @pytest.mark.parametrize("arch", LEVELS)
@@ -72,52 +42,10 @@ def narrow_product(dtype: DType, m: int = 10, n: int = 12, depth: int = 16) -> U
 def test_products_of_narrow_numbers(dtype: DType, arch: str) -> None: check(narrow_product(dtype), True, arch=arch)
 
 @needs_qemu
-@pytest.mark.parametrize("n", (0, 1, 5))
-def test_a_loop_whose_end_is_a_variable(n: int) -> None:
-  b = Builder("variable")
-  out, x = b.param(0, I32, 4), b.param(1, I32, 8)
-  end = b.add(UOp.variable("n", 0, 8).cast(I32) if UOp.variable("n", 0, 8).dtype is not I32 else UOp.variable("n", 0,
-                                                                                                              8))
-  with b.loop(4, AxisType.GLOBAL) as g:
-    total = b.add(UOp(Ops.ACC, I32, (UOp.const(I32, 100),), 0))
-    with b.loop(end) as r: b.add(UOp(Ops.ASSIGN_ACC, I32, (total, b.add(total + b.load(x, r)))))
-    b.store(out, g, b.add(total + g))
-  run(b.program(), ARCH, [bytes(16), b"".join(to_bytes(3 * k, I32) for k in range(8))], {"n": n})
-
-@needs_qemu
-def test_gates_keep_loads_and_stores_from_memory() -> None:
-  """The buffers end where the gates do; beyond is another buffer, which must not change."""
-  b = Builder("gates")
-  out, x = b.param(0, I32, 5), b.param(1, dtypes.float64, 3)
-  with b.loop(9, AxisType.GLOBAL) as g:
-    inside, few = b.add(g < 5), b.add(g < 3)
-    value = b.add(UOp(Ops.LOAD, dtypes.float64, (UOp(Ops.INDEX, dtypes.float64, (x, g)), few, UOp.const(dtypes.float64,
-                                                                                                        -2.5))))
-    b.add(UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, I32, (out, g)), b.add(value.cast(I32)), inside)))
-  run(b.program(), ARCH, [bytes(20), b"".join(to_bytes(v, dtypes.float64) for v in (7.9, -1.5, 3e20))])
-
-@needs_qemu
-def test_a_gated_load_far_from_its_index() -> None:
-  b = Builder("far")
-  out, x = b.param(0, I32, 4), b.param(1, F32, 1030)
-  with b.loop(4, AxisType.GLOBAL) as g:
-    index = UOp(Ops.INDEX, F32, (x, b.add(g + 1025)))
-    value = b.add(UOp(Ops.LOAD, F32, (index, b.add(g < 3), UOp.const(F32, -2.5))))
-    b.store(out, g, b.add(value.cast(I32)))
-  run(b.program(), ARCH, [bytes(16), b"".join(to_bytes(float(k), F32) for k in range(1030))])
-
-@needs_qemu
-@pytest.mark.parametrize("size,offset", [(1, 0), (1, 5000), (4, 255), (4, 1 << 14), (8, 4095), (8, 40000)])
-def test_addresses(size: int, offset: int) -> None:
-  """Constant parts of indices within and beyond what an instruction holds, and negative ones."""
-  dtype = {1: dtypes.uint8, 4: F32, 8: dtypes.int64}[size]
-  b = Builder("addresses")
-  out, x = b.param(0, dtype, 8), b.param(1, dtype, offset + 16)
-  with b.loop(4, AxisType.GLOBAL) as g:
-    b.store(out, g, b.load(x, b.add(g + offset)))
-    b.store(out, b.add(g + 4), b.load(x, b.add(b.add(g * -1) + (offset + 9))))
-  content = b"".join(to_bytes(k % 200, dtype) for k in range(offset + 16))
-  run(b.program(), ARCH, [bytes(8 * size), content])
+@pytest.mark.parametrize("make", CASES)
+def test_loops_gates_and_addresses(make: Callable[[], Case]) -> None:
+  case = make()
+  run(case.program, ARCH, case.memory, case.variables)
 
 def test_the_inner_loop_of_a_product_is_products_by_element() -> None:
   """No broadcast stands in it: one load feeds several rows."""

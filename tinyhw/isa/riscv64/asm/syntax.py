@@ -13,7 +13,6 @@ from tinyhw.machine.ir.inst import MInst
 
 # other names of instructions
 SPELLINGS = {"scall": "ecall", "sbreak": "ebreak", "move": "mv", "fmv.x.s": "fmv.x.w", "fmv.s.x": "fmv.w.x",
-             "vl1r.v": "vl1re8.v", "vl2r.v": "vl2re8.v", "vl4r.v": "vl4re8.v", "vl8r.v": "vl8re8.v",
              "vle1.v": "vlm.v", "vse1.v": "vsm.v", "vpopc.m": "vcpop.m", "vmandnot.mm": "vmandn.mm",
              "vmornot.mm": "vmorn.mm", "vfredsum.vs": "vfredusum.vs", "vfwredsum.vs": "vfwredusum.vs", "csrsr": "csrs"}
 # the same instruction with a number as the last operand

@@ -13,8 +13,9 @@ X_NAMES = ("zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", *(f"a{k
 F_NAMES = (*(f"ft{k}" for k in range(8)), "fs0", "fs1", *(f"fa{k}" for k in range(8)),
            *(f"fs{k}" for k in range(2, 12)), *(f"ft{k}" for k in range(8, 12)))
 
-# Best first: arguments, temporaries, then what a function must preserve. x0 is zero; ra, sp, gp and tp have their uses.
-GENERAL = Bank("general", 32, (*range(10, 18), 5, 6, 7, *range(28, 32), 8, 9, *range(18, 28)))
+# Best first: arguments, temporaries, then what a function must preserve. x0 is zero; ra, sp, gp and tp have their uses;
+# t6 is free for the addresses of far spill slots, and for exchanges of float registers.
+GENERAL = Bank("general", 32, (*range(10, 18), 5, 6, 7, *range(28, 31), 8, 9, *range(18, 28)))
 FLOAT = Bank("float", 32, (*range(10, 18), *range(0, 8), *range(28, 32), 8, 9, *range(18, 28)))
 # no function preserves vector registers; v0 is last, because masks are read there
 VECTOR = Bank("vector", 32, (*range(1, 32), 0))
@@ -35,7 +36,7 @@ def reg(cls: RegClass, index: int) -> Reg:
   """The physical register; the same object every time."""
   return REGISTERS[cls][index]
 
-ZERO, RA, SP, V0 = reg(X, 0), reg(X, 1), reg(X, 2), reg(V, 0)
+ZERO, RA, SP, T6, V0 = reg(X, 0), reg(X, 1), reg(X, 2), reg(X, 31), reg(V, 0)
 
 # name in the text -> letter and number; fp is s0
 NUMBERS: dict[str, tuple[str, int]] = {

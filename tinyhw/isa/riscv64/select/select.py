@@ -1,0 +1,130 @@
+"""Select RISC-V instructions over virtual registers for a Program: operations, addresses, memory, control.
+
+Rules in assembly have the arithmetic and comparisons (rules.py); cast.py has conversions. The walk over the program is
+that of machine/select/cpu.py. The location of a value depends on its type:
+
+    bool, integers, and codes of float16,      an integer register, extended to 64 bits: codes and types without a sign
+    bfloat16 and fp8                           with zeros, others with their sign, uint32 with its bit 31
+    float32, float64                           a float register
+
+The kernel's ABI is in docs/design/devices.md: a0 has the address of the arguments, a1 and a2 the first work item and
+the end, a3 scratch memory.
+"""
+from __future__ import annotations
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.isa.riscv64.select.cast import Casts
+from tinyhw.machine.ir.inst import Block, Function, Reg
+from tinyhw.machine.select.rules import FLOATS, family
+from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.ops import UOp
+if TYPE_CHECKING:
+  from tinyhw.machine.ir.target import Target
+  from tinyhw.uop.program import Program
+
+# loads by the size of a scalar: of signed integers and all of 32 bits, of others; stores
+LOADS = {1: ("lb x", "lbu x"), 2: ("lh x", "lhu x"), 4: ("lw x", "lw x"), 8: ("ld x", "ld x")}
+STORES = {1: "sb", 2: "sh", 4: "sw", 8: "sd"}
+FLOAT_LOADS, FLOAT_STORES = {4: "flw f", 8: "fld f"}, {4: "fsw f", 8: "fsd f"}
+# operations whose result may have bits above those of a narrow type
+GROWING = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG, Ops.SHL})
+# the branches that are taken if a comparison is false, by operation and family
+BRANCHES = {Ops.CMPLT: {"sint": "bge", "uint": "bgeu"}, Ops.CMPEQ: dict.fromkeys(("sint", "uint"), "bne"),
+            Ops.CMPNE: dict.fromkeys(("sint", "uint"), "beq")}
+
+class Selector(Casts):
+  """The state of one selection; `select` at the end of this file uses it."""
+
+  def compute(self, u: UOp) -> Reg:
+    if u.op in (Ops.CAST, Ops.BITCAST): return self.cast(u)
+    if u.op is Ops.WHERE: return self.chosen(u.dtype, *(self.value(s) for s in u.src))
+    if u.op in GroupOp.Comparison: return self.by_rule(u, self.rules, u.src[0].dtype)
+    made = self.by_rule(u, self.rules)
+    return self.normal(u.dtype, made) if u.op in GROWING else made
+
+  def takes_comparison(self, u: UOp, user: UOp) -> bool:
+    """A branch compares integers by itself."""
+    if u.src[0].dtype in FLOATS: return False
+    if user.op is Ops.IF: return True
+    return user.op is Ops.STORE and len(user.src) > 2 and user.src[2] is u and user.src[1] is not u
+
+  def define(self, u: UOp) -> Reg:
+    """PARAM and DEFINE_VAR: a slot of 8 bytes of the arguments."""
+    name = "ld" if u.op is Ops.PARAM or u.dtype.itemsize == 8 else "lw"
+    return self.code(f"{name} x%d, {self.slots[u]}(x%a)", a=self.arguments)
+
+  # ***** addresses *****
+
+  def offset(self, base: Reg, number: int) -> Reg:
+    """base + number."""
+    if -2048 <= number < 2048: return self.code(f"addi x%d, x%a, {number}", a=base)
+    return self.code("add x%d, x%a, x%b", a=base, b=self.constant(dtypes.int64, number))
+
+  def address(self, index: UOp) -> tuple[str, dict[str, Any]]:
+    """The address of an INDEX in the text of an access, and its register."""
+    buffer, (more, rest) = index.src[0], self.split(index)
+    base = self.values[buffer]
+    if rest is not None:
+      i = self.value(rest)
+      def make() -> Reg: return self.element_address(self.values[buffer], rest, i, buffer.dtype.itemsize)
+      base = self.shared(("address", buffer, rest, i), make)
+    if -2048 <= more < 2048: return f"{more}(x%p)", {"p": base}
+    return "0(x%p)", {"p": self.offset(base, more)}
+
+  def element_address(self, base: Reg, index: UOp, i: Reg, size: int) -> Reg:
+    """base + index * size."""
+    log = size.bit_length() - 1
+    if index.dtype is dtypes.uint32 and index.vmax >= 1 << 31: i = self.extended(index.dtype, i)
+    if not log: return self.code("add x%d, x%a, x%i", a=base, i=i)
+    if self.short: return self.code(f"sh{log}add x%d, x%i, x%a", a=base, i=i)
+    return self.code(f"slli x%t, x%i, {log}; add x%d, x%a, x%t", a=base, i=i)
+
+  # ***** memory *****
+
+  def load(self, u: UOp) -> Reg:
+    text, registers = self.address(u.src[0])
+    if len(u.src) == 1: return self.loaded(u.dtype, text, registers)
+    number, _, _ = text.partition("(")
+    place, gate = self.offset(registers["p"], int(number)) if int(number) else registers["p"], self.value(u.src[1])
+    # the address of the arguments is always readable
+    value = self.loaded(u.dtype, "0(x%p)", {"p": self.either(gate, place, self.arguments)})
+    return self.chosen(u.dtype, gate, value, self.value(u.src[2]))
+
+  def loaded(self, dtype: DType, text: str, registers: dict[str, Any]) -> Reg:
+    name = FLOAT_LOADS[dtype.itemsize] if dtype in FLOATS else LOADS[dtype.itemsize][dtype not in dtypes.sints]
+    return self.code(f"{name}%d, {text}", **registers)
+
+  def stored(self, index: UOp, value: UOp) -> None:
+    dtype = value.dtype
+    text, registers = self.address(index)
+    if dtype in FLOATS: return self.emit(f"{FLOAT_STORES[dtype.itemsize]}%s, {text}", s=self.value(value), **registers)
+    name = STORES[dtype.itemsize]
+    if value.op is Ops.CONST and not value.arg: return self.emit(f"{name} zero, {text}", **registers)
+    self.emit(f"{name} x%s, {text}", s=self.value(value), **registers)
+
+  # ***** control *****
+
+  def branch(self, block: Block, values: list[Reg]) -> None: self.put("j .%t", {"t": block}, (values,))
+
+  def branch_if(self, predicate: str, dtype: DType, a: Any, b: Any, block: Block, values: list[Reg]) -> None:
+    if b == 0 and isinstance(b, int): return self.put("blez x%a, .%t", {"a": a, "t": block}, (values,))
+    text = "blt x%a, x%b, .%t" if predicate == "lt" else "bge x%b, x%a, .%t"
+    self.put(text, {"a": a, "b": b, "t": block}, (values,))
+
+  def branch_unless(self, condition: UOp, block: Block) -> None:
+    if condition not in self.flags: return self.put("beqz x%a, .%t", {"a": self.value(condition), "t": block}, ([],))
+    a, b = condition.src
+    name = BRANCHES[condition.op][family(a.dtype)]
+    self.put(f"{name} x%a, x%b, .%t", {"a": self.value(a), "b": self.value(b), "t": block}, ([],))
+
+  def counter(self, dtype: DType) -> Reg: return self.code("li x%d, 0")
+  def count(self, counter: Reg) -> Reg: return self.code("addi x%d, x%a, 1", a=counter)
+  def variable_value(self, variable: UOp, u: UOp) -> Reg: return self.value(u)
+
+def select(program: Program, target: Target) -> Function:
+  """Select instructions over virtual registers for a program.
+
+  Raises CompileError if this target does not support it.
+  """
+  return Selector(program, target).select(program)
