@@ -36,6 +36,8 @@ setup(
     "bench": ["torch", "numpy>=2", "tinygrad"],
     # clang's assembler for AMD (411 MB), NVIDIA's disassembler (690 MB)
     "oracle": ["ziglang>=0.17", "triton>=3.7; sys_platform == 'linux'"],
+    # the library of DEV=WEBGPU, of the version that the driver knows
+    "webgpu": ["wgpu>=0.32,<0.33; python_version < '3.15'"],
   },
   classifiers=[
     "Programming Language :: Python :: 3",

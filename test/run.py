@@ -69,14 +69,14 @@ def make_environment(folder):  # type: (str) -> list[str]
            % (folder, bare.stdout.decode(errors="replace")))
 
 def test_requirements():  # type: () -> list[str]
-  """The `test` extra as setup.py states it; in continuous integration (CI is set) the `oracle` extra too: 1.1 GB of
-  tools to compare with."""
+  """The `test` extra as setup.py states it; in continuous integration (CI is set) the extras `oracle` and
+  `webgpu` too: 1.1 GB of tools to compare with, and the library of DEV=WEBGPU."""
   import ast
   with open(os.path.join(ROOT, "setup.py"), encoding="utf-8") as file: tree = ast.parse(file.read())
   extras = next(k.value for node in ast.walk(tree) if isinstance(node, ast.Call) for k in node.keywords
                 if k.arg == "extras_require")
   declared = ast.literal_eval(extras)
-  return [requirement for extra in ["test"] + ["oracle"] * bool(os.environ.get("CI"))
+  return [requirement for extra in ["test"] + ["oracle", "webgpu"] * bool(os.environ.get("CI"))
           for requirement in declared[extra]]
 
 def prepare():  # type: () -> str

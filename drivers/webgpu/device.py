@@ -38,6 +38,30 @@ SHOWN_LINES = 24         # of the compiler's messages
 OUT_OF_MEMORY = 3        # ErrorType
 _callbacks: list[Any] = []   # the library may call them until the process ends
 
+class WgpuEvents:
+  """What the library has told by callbacks. errors: (kind, message) of calls. completed: the last submission that is
+  done. lost: a message. It does not refer to the device, which may be garbage before its last callback."""
+  def __init__(self) -> None:
+    self.errors, self.completed, self.lost = list[tuple[int, str]](), 0, ""
+    self.done = address_of(webgpu.StatusCallback, self._done)
+    self.error = address_of(webgpu.DeviceCallback, self._error)
+    self.loss = address_of(webgpu.DeviceCallback, self._loss)
+
+  def _done(self, status: int, message: Any, number: int | None, _: Any) -> None:
+    self.completed = max(self.completed, number or 0)
+
+  def _error(self, device: Any, kind: int, message: Any, _1: Any, _2: Any) -> None:
+    self.errors.append((kind, text_of(message)))
+
+  def _loss(self, device: Any, reason: int, message: Any, _1: Any, _2: Any) -> None:
+    if reason != webgpu.LOST_DESTROYED: self.lost = text_of(message).partition("\n")[0] or "it gives no reason"
+
+def address_of(kind: Callable[..., Any], function: Callable[..., None]) -> Any:
+  """Return the address of a callback."""
+  made = kind(function)
+  _callbacks.append(made)
+  return ctypes.cast(made, ctypes.c_void_p)
+
 class WgpuSubmission(NamedTuple):
   """A submission under way."""
   number: int
@@ -50,36 +74,34 @@ class WgpuDevice(Compiled):
   def __init__(self, name: str, library: WgpuLibrary, about: WgpuFacts):
     self.name, self.library, self.about, self.lock = name, library, about, threading.RLock()
     self.lost: str | None = None
-    self.errors: list[tuple[int, str]] = []
+    self.events, self.owned = WgpuEvents(), list[tuple[str, int]]()   # owned: the device's own objects
     self.returned = Returned(self._undo)
     self.flying: collections.deque[WgpuSubmission] = collections.deque()   # the oldest first
-    self.submitted = self.completed = self.workgroups = 0   # submissions and workgroups; completed: the last number
+    self.submitted = self.workgroups = 0   # submissions and workgroups that were started
     self.number_bytes = min(NUMBER_BYTES, about.uniform_bytes)
     self.slot = -(-SLOT // about.uniform_alignment) * about.uniform_alignment
-    self.done = self._callback(webgpu.StatusCallback, self._work_done)
     try:
-      self.handle = self._request()
-      self.queue = self.call("DeviceGetQueue", self.handle)
+      self.handle = self._own("DeviceRelease", self._request())
+      self.queue = self._own("QueueRelease", self.call("DeviceGetQueue", self.handle))
     finally: library.call("AdapterRelease", about.handle)
     super().__init__(name, WgpuAllocator(self, min(about.most_bytes, about.binding_bytes)), arch=about.arch)
-    self.uniform_layout = self._layout(uniform_layout_entries(), 1)
-    self.uniforms = self.made_buffer(BATCH * self.slot + self.number_bytes,
-                                     webgpu.USAGE_UNIFORM | webgpu.USAGE_COPY_DST)
+    self.uniform_layout = self._own("BindGroupLayoutRelease", self._layout(uniform_layout_entries(), 1))
+    self.uniforms = self._own("BufferRelease", self.made_buffer(BATCH * self.slot + self.number_bytes,
+                                                                webgpu.USAGE_UNIFORM | webgpu.USAGE_COPY_DST))
     entry = webgpu.BindGroupEntry(buffer=self.uniforms, size=self.number_bytes)
-    self.uniform_group = self.make("BindGroup", webgpu.BindGroupDescriptor(
-      layout=self.uniform_layout, entryCount=1, entries=ctypes.addressof(entry)))
+    self.uniform_group = self._own("BindGroupRelease", self.make("BindGroup", webgpu.BindGroupDescriptor(
+      layout=self.uniform_layout, entryCount=1, entries=ctypes.addressof(entry))))
     self.staging: tuple[int, int] = 0, 0    # the handle and the bytes of the buffer through which bytes are read
 
-  def _callback(self, kind: Callable[..., Any], function: Callable[..., None]) -> Any:
-    """Return a callback of the library as an address."""
-    made = kind(function)
-    _callbacks.append(made)
-    return ctypes.cast(made, ctypes.c_void_p)
+  def _own(self, release: str, handle: int) -> int:
+    """Note an object that is released with the device."""
+    self.owned.append((release, handle))
+    return handle
 
   def _request(self) -> int:
     """Return the handle of a new device, with all limits of the adapter. Raises DeviceError."""
     found: list[tuple[int, int, str]] = []
-    answer = self._callback(webgpu.RequestDeviceCallback, lambda status, handle, message, _1, _2: found.append(
+    answer = address_of(webgpu.RequestDeviceCallback, lambda status, handle, message, _1, _2: found.append(
       (status, handle or 0, text_of(message))))
     limits = limits_of(self.library, self.about.handle)
     features = (ctypes.c_uint32 * 1)(webgpu.FEATURE_TIMESTAMP_QUERY)
@@ -87,9 +109,9 @@ class WgpuDevice(Compiled):
       requiredFeatureCount=int(self.about.has_timestamps), requiredFeatures=ctypes.addressof(features),
       requiredLimits=ctypes.addressof(limits))
     descriptor.deviceLostCallbackInfo = CallbackInfo(
-      mode=webgpu.CALLBACK_ALLOW_SPONTANEOUS, callback=self._callback(webgpu.DeviceCallback, self._device_lost))
+      mode=webgpu.CALLBACK_ALLOW_SPONTANEOUS, callback=self.events.loss)
     descriptor.uncapturedErrorCallbackInfo = webgpu.UncapturedErrorCallbackInfo(
-      callback=self._callback(webgpu.DeviceCallback, self._error))
+      callback=self.events.error)
     self.library.call("AdapterRequestDevice", self.about.handle, ctypes.addressof(descriptor),
                       CallbackInfo(mode=webgpu.CALLBACK_ALLOW_SPONTANEOUS, callback=answer))
     status, handle, message = found[0] if found else (0, 0, "it does not answer")
@@ -99,29 +121,21 @@ class WgpuDevice(Compiled):
 
   # **** calls and errors ****
 
-  def _error(self, device: Any, kind: int, message: Any, _1: Any, _2: Any) -> None:
-    self.errors.append((kind, text_of(message)))
-
-  def _device_lost(self, device: Any, reason: int, message: Any, _1: Any, _2: Any) -> None:
-    if reason != webgpu.LOST_DESTROYED: self._lose(f"was lost by the library: {text_of(message).partition(chr(10))[0]}")
-
-  def _work_done(self, status: int, message: Any, number: int | None, _2: Any) -> None:
-    self.completed = max(self.completed, number or 0)
-
   def check(self) -> None:
+    if self.events.lost and self.lost is None: self._lose(f"was lost by the library: {self.events.lost}")
     if self.lost is not None: raise DeviceError(self.lost)
 
   def call(self, name: str, *arguments: Any) -> Any:
     """Call a function. Raises DriverError with the errors that it made."""
-    self.errors.clear()
+    self.events.errors.clear()
     result = self.library.call(name, *arguments)
-    if self.errors: raise self.failure(name)
+    if self.events.errors: raise self.failure(name)
     return result
 
   def failure(self, what: str) -> DriverError:
     """Return the errors of a call as one."""
-    kind, message = self.errors[0]
-    self.errors.clear()
+    kind, message = self.events.errors[0]
+    self.events.errors.clear()
     words = webgpu.ERROR_TYPES.get(kind, "unknown")
     return DriverError(f"{self.name} ({self.about.title}): {what}: {words} error: {' '.join(message.split())}; report "
                        f"this with the output of python3 -m tinyhw doctor --device WEBGPU")
@@ -226,11 +240,11 @@ class WgpuDevice(Compiled):
 
   def _compiled(self, code: Code, kind: str, descriptor: ctypes.Structure) -> int:
     self.check()
-    self.errors.clear()
+    self.events.errors.clear()
     handle = int(self.library.call(f"DeviceCreate{kind}", self.handle, ctypes.addressof(descriptor)) or 0)
-    if not self.errors: return handle
-    lines = "\n".join(self.errors[0][1].strip().splitlines()[:SHOWN_LINES])
-    self.errors.clear()
+    if not self.events.errors: return handle
+    lines = "\n".join(self.events.errors[0][1].strip().splitlines()[:SHOWN_LINES])
+    self.events.errors.clear()
     raise CompileError(f"{self.name} ({self.about.title}) failed on kernel {code.name}:\n{lines}")
 
   def load(self, code: Code) -> WgpuProgram: return WgpuProgram(self, code)
@@ -274,7 +288,7 @@ class WgpuDevice(Compiled):
     self.submitted += 1
     self.flying.append(WgpuSubmission(self.submitted, work))
     self.call("QueueOnSubmittedWorkDone", self.queue, CallbackInfo(
-      mode=webgpu.CALLBACK_ALLOW_SPONTANEOUS, callback=self.done, userdata1=self.submitted))
+      mode=webgpu.CALLBACK_ALLOW_SPONTANEOUS, callback=self.events.done, userdata1=self.submitted))
 
   def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
     """Run launches one by one. Return when each began and ended by the device's clock, if it has timestamps, in
@@ -319,8 +333,8 @@ class WgpuDevice(Compiled):
 
   def _running(self, flight: WgpuSubmission) -> bool:
     """Is a submission under way? Forget those that are done."""
-    while self.flying and self.flying[0].number <= self.completed: self.flying.popleft()
-    return self.completed < flight.number
+    while self.flying and self.flying[0].number <= self.events.completed: self.flying.popleft()
+    return self.events.completed < flight.number
 
   def _make_room(self) -> None:
     """Wait until there may be another submission."""
@@ -333,13 +347,13 @@ class WgpuDevice(Compiled):
   def _wait_until(self, is_done: Callable[[], bool], flight: WgpuSubmission) -> None:
     """Wait for something that follows a submission. Each submission before it has the deadline for itself. At the
     deadline, lose the device and raise DriverError."""
-    timeout_ms, begin, seen = HCQDEV_WAIT_TIMEOUT_MS.value, time.monotonic(), self.completed
+    timeout_ms, begin, seen = HCQDEV_WAIT_TIMEOUT_MS.value, time.monotonic(), self.events.completed
     while True:
       self.call("DevicePoll", self.handle, 0, None)
       self.check()
       if is_done(): return
       waited = time.monotonic() - begin
-      if self.completed != seen: begin, seen = time.monotonic(), self.completed
+      if self.events.completed != seen: begin, seen = time.monotonic(), self.events.completed
       elif waited * 1000 >= timeout_ms:
         first = self.flying[0] if self.flying else flight
         reason = f"did not finish submission {first.number} in {timeout_ms / 1000:g} s"
@@ -358,6 +372,11 @@ class WgpuDevice(Compiled):
     self.lock = self.allocator.lock = threading.RLock()
     self.lost = (f"{self.name} belongs to the process that opened it; WebGPU cannot be used after a fork: start "
                  f"processes with \"spawn\"")
+
+  def __del__(self) -> None:
+    if getattr(self, "lost", "") is not None: return
+    staging = [("BufferRelease", self.staging[0])] if getattr(self, "staging", (0, 0))[0] else []
+    for release, handle in [*staging, *reversed(self.owned)]: self.library.call(release, handle)
 
   def close(self) -> None:
     """Finish running work. The device stays as long as buffers of it are referenced."""

@@ -50,6 +50,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
   "BufferGetConstMappedRange": (_pointer, _pointer, _size, _size), "BufferUnmap": _release, "BufferRelease": _release,
   "ShaderModuleRelease": _release, "BindGroupLayoutRelease": _release, "PipelineLayoutRelease": _release,
   "ComputePipelineRelease": _release, "BindGroupRelease": _release, "QuerySetRelease": _release,
+  "QueueRelease": _release,
 }
 INSTALL = f"install the Python package {WHEEL}, or give the path of wgpu-native with {WEBGPU_LIBRARY.key}"
 

@@ -19,7 +19,7 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def test_needs_nothing_but_python(declared: dict[str, Any]) -> None:
   assert declared["install_requires"] == [] and declared["python_requires"] == ">=3.10"
-  assert set(declared["extras_require"]) == {"test", "bench", "oracle", "oracles"}
+  assert set(declared["extras_require"]) == {"test", "bench", "oracle", "oracles", "webgpu"}
 
 def folder_of(package: str, declared: dict[str, Any]) -> Path:
   """setuptools takes a package's folder from the longest name in package_dir that it begins with."""

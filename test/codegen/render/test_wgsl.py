@@ -22,7 +22,6 @@ def test_lanes_meet_in_shared_memory() -> None:
 @group(0) @binding(1) var<storage, read_write> data1: array<i32>;
 @group(1) @binding(0) var<uniform> numbers: array<vec4<u32>, 2>;
 var<workgroup> local0: array<i32, 4>;
-fn exact(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ numbers[0].x); }
 @compute @workgroup_size(4)
 fn k_workgroups(@builtin(workgroup_id) place: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
   let group = place.y * numbers[0].z + place.x;

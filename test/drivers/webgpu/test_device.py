@@ -1,8 +1,10 @@
 """One device on an adapter: tensors, captured steps, compiler's messages, deadlines, loss."""
 import ctypes
+import gc
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from webgpu import adapter
@@ -59,6 +61,24 @@ def test_facts_and_close() -> None:
   device.allocator.free(device.allocator.alloc(100))
   device.close()
 
+def test_a_device_that_is_garbage_releases_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+  gc.collect()   # devices of earlier tests
+  device, released = another(), list[str]()
+  library, call = device.library, device.library.call
+  a, program = device.allocator.alloc(64), device.load(fill())
+  device.submit([Launch(program, [a], [5], 1)])
+  assert words(a, 1) == (5,)
+  device.allocator.free(a)
+  device.close()
+  def noted(name: str, *arguments: Any) -> Any:
+    if name.endswith("Release"): released.append(name)
+    return call(name, *arguments)
+  monkeypatch.setattr(library, "call", noted)
+  del a, program, device
+  gc.collect()
+  assert sorted(released) == sorted(["ComputePipelineRelease", "BindGroupRelease", "QueueRelease", "DeviceRelease"]
+                                    + ["BindGroupLayoutRelease"] * 2 + ["BufferRelease"] * 2)
+
 def test_the_compiler_says_which_line_is_wrong() -> None:
   device = adapter.opened()
   with pytest.raises(CompileError, match=r"failed on kernel bad:(.|\n)*nowhere"):
@@ -87,7 +107,7 @@ def test_an_error_of_a_call_is_told_and_the_device_goes_on() -> None:
 def test_a_device_that_the_library_loses_refuses_work() -> None:
   device = another()
   a, program, text = device.allocator.alloc(64), device.load(fill()), Text(b"the cable is out\nmore")
-  device._device_lost(None, 1, text.view, None, None)
+  device.events._loss(None, 1, text.view, None, None)
   for work in (device.synchronize, lambda: device.submit([Launch(program, [a], [1], 2)]), lambda: device.load(fill()),
                lambda: device.allocator.copyin(a, memoryview(bytes(64)))):
     with pytest.raises(DeviceError, match="WEBGPU is lost since it was lost by the library: the cable is out; start"):

@@ -40,7 +40,6 @@ def head(source: SourceText) -> list[str]:
   program = source.program
   arrays = [f"@group(0) @binding({k}) var<storage, read_write> data{p.arg[0]}: "
             f"array<{element(p.dtype, p.arg[0] in program.written)}>;" for k, p in enumerate(program.params)]
-  source.helpers["exact"] = None
   return [*arrays, f"@group(1) @binding(0) var<uniform> numbers: array<vec4<u32>, {-(-words(program) // 4)}>;",
           *source.needed.values(), *needed(set(source.helpers)),
           f"@compute @workgroup_size({max(program.lanes, 1)})",
