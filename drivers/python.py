@@ -22,6 +22,7 @@ def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
 
 class PythonDevice(Compiled):
   """It has the schedules of a CPU."""
+  shares_operands = True
   row_bytes = 1 << 18
 
 class PythonAllocator(Allocator):

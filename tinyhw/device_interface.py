@@ -86,6 +86,7 @@ class Compiled:
   some_asynchronous = False     # was an asynchronous device ever opened?
   # Bytes of a worker's scratch memory in which a kernel may keep the rows between two products (kept_rows.py).
   row_bytes = 0
+  shares_operands = False   # do all lanes share an operand of a product, as those of a CPU's vector? (operands.py)
   copies_operands = False   # do lanes copy the operands of products to shared memory? (weights.py)
 
   def __init__(self, device: str, allocator: Allocator, renderers: Sequence[str] = (),

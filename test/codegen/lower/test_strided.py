@@ -27,7 +27,7 @@ def kernel(load: UOp, store: UOp | None = None, copies: int = 1, dtype: DType = 
   value = UOp.param(1, dtype, 4096).index(load).load()
   return UOp.sink(UOp.param(0, dtype, 4096).index(at).store(value + value + value, R, u, lanes))
 
-U4, U2, U6 = (axis(n, 1, "UPCAST") for n in (4, 2, 6))
+U4, U2, U6, U8 = (axis(n, 1, "UPCAST") for n in (4, 2, 6, 8))
 
 def count(sink: UOp, op: Ops, capabilities: object = AVX2) -> list[int]:
   """Return the lanes of each node of this kind."""
@@ -54,6 +54,21 @@ def test_rows_are_transposed(u: UOp, stride: int, dtype: DType, target: str) -> 
   across = LANES * stride + u + R * 300 + first
   check(kernel(across, None, n, dtype), TARGETS[target], passes=True)
   check(kernel(R * (8 * n) + u * 8 + LANES, across, n, dtype), TARGETS[target], passes=True)
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", (dtypes.int16, dtypes.float16), ids=lambda d: d.name)
+@pytest.mark.parametrize("u", (U8, axis(12, 1, "UPCAST")))
+def test_rows_of_two_bytes_are_transposed(u: UOp, dtype: DType, target: str) -> None:
+  """Blocks of 8 x 8; the last block of 12 loads overlaps."""
+  n = int(u.src[0].arg)
+  across = LANES * 20 + u + R * 300
+  check(kernel(across, None, n, dtype), TARGETS[target], passes=True)
+  check(kernel(R * (8 * n) + u * 8 + LANES, across, n, dtype), TARGETS[target], passes=True)
+
+def test_a_block_of_two_bytes_has_pieces_of_16_bytes_and_three_steps() -> None:
+  sink = kernel(LANES * 20 + U8 + R * 300, None, 8, dtypes.int16)
+  assert count(sink, Ops.LOAD) == [8] * 8 and count(sink, Ops.SHUFFLE) == [8] * 24
+  assert count(kernel(LANES * 2 + U2, None, 2, dtypes.int16), Ops.SHUFFLE) == [], "none are picked"
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_lanes_of_two_copies_are_interleaved(target: str) -> None:
@@ -94,7 +109,7 @@ def test_other_accesses_stay() -> None:
   assert count(kernel(LANES * 2, dtype=dtypes.int16), Ops.SHUFFLE) == [], "elements of two bytes"
   gated = UOp.param(1, F32, 4096).index(LANES * 2).load(LANES < 5)
   assert count(UOp.sink(UOp.param(0, F32, 64).index(R * 8 + LANES).store(gated, R, LANES)), Ops.SHUFFLE) == []
-  assert count(kernel(LANES * 2), Ops.SHUFFLE, replace(AVX2, shuffled_bytes=())) == []
+  assert count(kernel(LANES * 2), Ops.SHUFFLE, replace(AVX2, shuffled_bytes=(), transposed_bytes=())) == []
   wide = axis(16, 9, "VECTOR")
   assert count(kernel(wide * 2, lanes=wide), Ops.SHUFFLE) == [], "wider than a register"
 
@@ -114,7 +129,7 @@ def lanes_of(u: UOp, values: dict[UOp, list[int]]) -> list[int]:
   lanes = [x for s in u.src for x in lanes_of(s, values)]
   return [lanes[k] for k in u.arg]
 
-@pytest.mark.parametrize("n, each", [(4, 4), (8, 4), (16, 4), (2, 2), (4, 2), (8, 2)])
+@pytest.mark.parametrize("n, each", [(4, 4), (8, 4), (16, 4), (2, 2), (4, 2), (8, 2), (8, 8), (16, 8), (32, 8)])
 def test_what_shuffles_move(n: int, each: int) -> None:
   rng = random.Random(n)
   rows = [UOp.variable(f"v{k}", 0, 1) for k in range(each)]

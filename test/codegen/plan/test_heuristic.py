@@ -110,7 +110,7 @@ def test_a_transpose_uses_up_lines_of_the_cache(rows: int, columns: int, copies:
   out, a = UOp.param(0, F32, rows * columns), UOp.param(1, F32, rows * columns)
   i, j = axis(rows, 0), axis(columns, 1)
   store = out.index(i * columns + j).store(a.index(j * rows + i).load(), i, j)
-  opts = choose(store, replace(AVX2, shuffled_bytes=()))
+  opts = choose(store, replace(AVX2, transposed_bytes=()))
   assert amounts(opts, OptOps.VECTOR) == {1: 8} and amounts(opts, OptOps.UPCAST) == copies
   transposed = choose(store, AVX2)   # in registers
   assert amounts(transposed, OptOps.VECTOR) == {1: 8} and amounts(transposed, OptOps.UPCAST) == {0: min(rows, 16)}

@@ -6,15 +6,16 @@ import pytest
 
 from tinyhw import Tensor
 from tinyhw.codegen.kernel.grid import ranges_of
-from tinyhw.codegen.optimize import with_few_ranges
+from tinyhw.codegen.optimize import with_few_ranges, with_opts
 from tinyhw.codegen.plan.heuristic import choose, nest_of
 from tinyhw.codegen.plan.reads import (
   FAR_CYCLES, FARTHEST_CYCLES, NEAR_CYCLES, SCATTERED, SPREAD_WORK, ReductionLoad, RegisterTile, steps_of)
 from tinyhw.codegen.plan.register_tile import CostModel
-from tinyhw.codegen.transform.tiling import OptOps
+from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.machine.ir.target import Capabilities
+from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 AVX512 = replace(capabilities("x86_64:avx512"), cache_bytes=(32 << 10, 1 << 20, 32 << 20), local_bytes=1 << 19)
@@ -133,7 +134,7 @@ def test_lanes_along_the_sum_read_the_second_cache_too() -> None:
 @pytest.mark.parametrize("dtype, widening", [("float16", 2), ("bfloat16", 1), ("float32", 0)])
 def test_widening_takes_operations_of_each_element(dtype: str, widening: int) -> None:
   """Lanes that share an element widen it as a number, which must then be spread."""
-  x, w = (Tensor.empty(n, 256, dtype=dtype).float() for n in (64, 512))
+  x, w = (Tensor.empty(n, 256, dtype=dtype).float() for n in (64, 128))
   nest = nest_of(sink_of(x @ w.T).src[0])
   costs = CostModel(nest, nest.reduces, 16, AVX512)
   i, k = costs.nest.ranges[0], costs.last
@@ -142,6 +143,20 @@ def test_widening_takes_operations_of_each_element(dtype: str, widening: int) ->
   assert lanes_share.plans(i)[0].work == (widening + SPREAD_WORK if widening else 0)
   t = RegisterTile(k, {i: 4, costs.nest.ranges[1]: 6})
   assert sum(one.work for one in costs.readings(t, [o.plans(k) for o in costs.loads])) == 10 * widening
+
+@pytest.mark.parametrize("dtype, widening", [("float16", 2), ("bfloat16", 1), ("float32", 0)])
+def test_a_panel_has_widened_elements(dtype: str, widening: int) -> None:
+  """They take the bytes of float32, and no work when they are read."""
+  x, w = (Tensor.empty(n, 256, dtype=dtype).float() for n in (64, 128))
+  nest = nest_of(sink_of(x @ w.T).src[0])
+  costs = CostModel(nest, nest.reduces, 16, AVX512)
+  i = costs.nest.ranges[1]
+  operand = next(o for o in costs.loads if i in o.ranges)
+  direct, panel = operand.plans(i)
+  assert (direct.work, panel.work) == (widening, 0) and panel.opt is not None
+  assert operand.panel_bytes({i: 2}) == 256 * 2 * 16 * 4 and operand.staged.dtype.name == "float"
+  tiled = with_opts(sink_of(x @ w.T), (Opt(OptOps.VECTOR, i.arg[0], 16), panel.opt))
+  assert [u.dtype.name for u in tiled.toposort() if u.op is Ops.STAGE] == ["float"]
 
 def test_a_product_of_symbolic_rows_has_a_tile() -> None:
   rows = Tensor.empty(64, 32)[:UOp.variable("n", 8, 64).bind(16)]

@@ -69,7 +69,8 @@ def test_operations_are_those_asked_for_whatever_unit_does_them(count: list[str]
   """Lanes share matrices, fragments and shared operands: an MMA is one node for each lane, and operands go through
   shared memory."""
   kernel = schedule(
-    canonicalize([(Tensor.empty(256, 512, dtype="half") @ Tensor.empty(512, 128, dtype="half")).uop])).kernels[0].sink
+    canonicalize([(Tensor.empty(256, 512, dtype="half", device="NULL")
+                   @ Tensor.empty(512, 128, dtype="half", device="NULL")).uop])).kernels[0].sink
   units = {u.arg for u in optimize(kernel, capabilities_of(arch, "")).toposort() if u.op is Ops.MMA}
   assert units and all(map(UNITS[arch], units))
   made = compile_kernel(kernel, arch)

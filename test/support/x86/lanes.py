@@ -329,6 +329,8 @@ MOVED: dict[str, Callable[..., bytes]] = {
                                       for k in range(len(a) // 8) for x in ((a, b)[k % 2],)),
   "vunpcklpd": in_lanes(lambda a, b: a[:8] + b[:8]), "vunpckhpd": in_lanes(lambda a, b: a[8:] + b[8:]),
   "vunpcklps": in_lanes(lambda a, b: a[:4] + b[:4] + a[4:8] + b[4:8]),
+  "vpunpcklwd": in_lanes(lambda a, b: b"".join([x[k:k + 2] for k in range(0, 8, 2) for x in (a, b)])),
+  "vpunpckhwd": in_lanes(lambda a, b: b"".join([x[k:k + 2] for k in range(8, 16, 2) for x in (a, b)])),
   "vunpckhps": in_lanes(lambda a, b: a[8:12] + b[8:12] + a[12:] + b[12:]), "vinsertps": insert_single,
   "vblendps": lambda a, b, c: b"".join(picks(b if c >> k & 1 else a, [k], 4) for k in range(len(a) // 4)),
   "vblendpd": lambda a, b, c: b"".join(picks(b if c >> k & 1 else a, [k], 8) for k in range(len(a) // 8)),

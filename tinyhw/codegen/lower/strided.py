@@ -3,8 +3,8 @@
 There are three cases, by the distance of two lanes in elements:
 
     1 backwards, or up to MOST_STRIDE   the memory from the first lane to the last is loaded, and each lane picked
-    more, and copies of the access at   a block: 4 copies (2 of 8 bytes) have a piece of 16 bytes in each lane. Pieces
-    adjacent elements                   are transposed to vectors, or vectors to pieces
+    more, and copies of the access at   a block: 4 copies (2 of 8 bytes, 8 of 2 bytes) have a piece of 16 bytes in each
+    adjacent elements                   lane. Pieces are transposed to vectors, or vectors to pieces
     2, of stores, and a second copy     the lanes of both are interleaved
 
 The second case is a transpose: the lanes go across the rows of memory, and the loop along a row is unrolled. No access
@@ -51,8 +51,9 @@ class StridedLanes:
     """Return the vector of a LOAD; None if it is in none of the cases. split: the index of lane 0, and the elements
     between two lanes."""
     at = StridedAddress(buffer, *split, lanes)
-    if not is_plain(u) or not are_shuffled(u.dtype, at.lanes, self.capabilities): return None
-    if at.stride == -1 or 2 <= abs(at.stride) <= MOST_STRIDE: return picked(u, at)
+    if not is_plain(u) or not fills_registers(u.dtype, at.lanes, self.capabilities): return None
+    if u.dtype.itemsize in self.capabilities.shuffled_bytes and (
+        at.stride == -1 or 2 <= abs(at.stride) <= MOST_STRIDE): return picked(u, at)
     block = self.blocks.get(u)
     if block is None: return None
     position = block.accesses.index(u)
@@ -87,10 +88,9 @@ def is_plain(u: UOp) -> bool:
   """Has an access no gate?"""
   return len(u.src) == 1 if u.op is Ops.LOAD else len(values_of(u)) == 2
 
-def are_shuffled(dtype: DType, lanes: int, capabilities: Capabilities) -> bool:
-  """Does the target shuffle vectors of so many lanes? They fill a register of it, or a half or a quarter of one."""
-  return dtype.itemsize in capabilities.shuffled_bytes and lanes & lanes - 1 == 0 and (
-    PIECE_BYTES <= dtype.itemsize * lanes <= capabilities.vector_bytes)
+def fills_registers(dtype: DType, lanes: int, capabilities: Capabilities) -> bool:
+  """Do vectors of so many lanes fill a register of the target, or a half or a quarter of one?"""
+  return lanes & lanes - 1 == 0 and PIECE_BYTES <= dtype.itemsize * lanes <= capabilities.vector_bytes
 
 def blocks_of(order: Iterable[UOp], capabilities: Capabilities) -> dict[UOp, AdjacentCopies]:
   """Return the block of each LOAD and STORE that is in one."""
@@ -100,7 +100,8 @@ def blocks_of(order: Iterable[UOp], capabilities: Capabilities) -> dict[UOp, Adj
     terms, constant = linear(u.src[0].src[1])
     vectors = [r for t in terms for r in t.ranges if r.arg[1] is AxisType.VECTOR]
     if len(vectors) != 1 or abs(terms.get(vectors[0], 0)) < 2: continue
-    if not are_shuffled(u.src[0].dtype, vectors[0].src[0].arg, capabilities): continue
+    if u.src[0].dtype.itemsize not in capabilities.transposed_bytes: continue
+    if not fills_registers(u.src[0].dtype, vectors[0].src[0].arg, capabilities): continue
     closed = ranges_of(u) if u.op is Ops.STORE else ()
     if u.op is Ops.STORE and vectors[0] not in closed: continue
     key = (u.op, u.src[0].src[0], vectors[0], terms[vectors[0]], frozenset(terms.items()), closed)
@@ -110,7 +111,7 @@ def blocks_of(order: Iterable[UOp], capabilities: Capabilities) -> dict[UOp, Adj
     assert isinstance(buffer, UOp) and isinstance(stride, int)
     each = PIECE_BYTES // buffer.dtype.itemsize
     if any(len(same) > 1 for same in members.values()): continue
-    if op is Ops.STORE and stride == 2: each = 2
+    if op is Ops.STORE and stride == 2 and buffer.dtype.itemsize in capabilities.shuffled_bytes: each = 2
     if abs(stride) < each: continue
     for run in adjacent(sorted(members)):
       starts = [*range(0, len(run) - each + 1, each)]
@@ -166,14 +167,16 @@ def joined(vectors: list[UOp]) -> UOp:
   return vectors[0]
 
 def transposed(rows: list[UOp]) -> list[UOp]:
-  """Transpose 4 x 4 elements, or 2 x 2, in each part of 16 bytes: element k of row q becomes element q of row k."""
-  if len(rows) == 2: return [in_parts((0, 2), *rows), in_parts((1, 3), *rows)]
-  a, b, c, d = rows
-  low, high = (0, 4, 1, 5), (2, 6, 3, 7)
-  ab, cd, ab_high, cd_high = in_parts(low, a, b), in_parts(low, c, d), in_parts(high, a, b), in_parts(high, c, d)
-  first, second = (0, 1, 4, 5), (2, 3, 6, 7)
-  return [in_parts(first, ab, cd), in_parts(second, ab, cd), in_parts(first, ab_high, cd_high),
-          in_parts(second, ab_high, cd_high)]
+  """Transpose 2 x 2, 4 x 4 or 8 x 8 elements, in each part of 16 bytes: element k of row q becomes element q of row k.
+
+  Each step takes the elements of row q and of row q + n/2 in turns.
+  """
+  n = len(rows)
+  half = n // 2
+  low, high = (tuple([k + start + n * which for k in range(half) for which in (0, 1)]) for start in (0, half))
+  for _ in range(n.bit_length() - 1):
+    rows = [in_parts(places, a, b) for a, b in zip(rows[:half], rows[half:]) for places in (low, high)]
+  return rows
 
 def in_parts(places: tuple[int, ...], a: UOp, b: UOp) -> UOp:
   """Shuffle each part of two vectors in the same way. places: in a part of a, followed by the same part of b."""

@@ -77,21 +77,21 @@ def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tu
     if (shared := rows_of(nest)) is not None: return kept_rows(nest, shared, lanes, capabilities)
   nested = {v for u in nest.reduces for v in u.src[0].toposort() if v.op is Ops.REDUCE}
   inner = [u for u in nest.reduces if len(u.ranges) == len(nest.ranges) and u not in nested]
-  shuffled = capabilities.shuffled_bytes
-  if nested and are_rows(nest, lanes): opts = keeping(nest, rows(nest, lanes, shuffled), capabilities)
-  elif nested and are_blocks(nest, nested): opts = rows(nest, lanes, shuffled)
+  transposed = capabilities.transposed_bytes
+  if nested and are_rows(nest, lanes): opts = keeping(nest, rows(nest, lanes, transposed), capabilities)
+  elif nested and are_blocks(nest, nested): opts = rows(nest, lanes, transposed)
   elif inner: opts = tile(nest, inner, lanes, capabilities)
-  elif nest.reduces: opts = keeping(nest, rows(nest, lanes, shuffled), capabilities)
-  else: opts = elementwise(nest, nest.ranges, nest.accesses, lanes, shuffled)
+  elif nest.reduces: opts = keeping(nest, rows(nest, lanes, transposed), capabilities)
+  else: opts = elementwise(nest, nest.ranges, nest.accesses, lanes, transposed)
   return grid(nest, opts, capabilities)
 
 # ***** elementwise *****
 
 def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[StridedAccess], lanes: int,
-                shuffled: tuple[int, ...] = ()) -> tuple[Opt, ...]:
+                transposed: tuple[int, ...] = ()) -> tuple[Opt, ...]:
   """Return lanes along the range with most adjacent accesses, and repetitions for a short body.
 
-  shuffled: sizes of elements that the target shuffles.
+  transposed: sizes of elements that the target transposes.
   """
   best, most = None, 0
   for r in ranges:
@@ -102,7 +102,7 @@ def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[StridedAcces
   if best is None or most <= 0: return ()
   width = width_along(best, lanes)
   opts = [Opt(OptOps.VECTOR, best.arg[0], width)]
-  across = across_lines(best, ranges, accesses, shuffled)
+  across = across_lines(best, ranges, accesses, transposed)
   if across is not None:
     repetitions = min(size_of(across[0]), across[1])
     while repetitions * nest.operations > MOST_ACROSS: repetitions //= 2
@@ -134,7 +134,7 @@ def overlap(r: UOp, step: int) -> float:
   return -(-n // step) * step / n
 
 def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[StridedAccess],
-                 shuffled: tuple[int, ...] = ()) -> tuple[UOp, int] | None:
+                 transposed: tuple[int, ...] = ()) -> tuple[UOp, int] | None:
   """Return the range along which strided loads are adjacent, and the number of their elements in a cache line.
 
   A transpose has such loads. With repetitions for a whole line, each line is used up while it is in the cache.
@@ -142,15 +142,15 @@ def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[StridedAcce
   part of a page, since they then compete for few sets. A target that shuffles needs the repetitions to transpose rows.
   """
   strided = [access for access in accesses if not access.is_store and access.stride(lanes) not in (0, 1)
-             and (is_transposed(access, lanes, shuffled)
+             and (is_transposed(access, lanes, transposed)
                   or size_of(lanes) > lines_kept((access.stride(lanes) or 0) * access.node.dtype.itemsize))]
   found = [(r, CACHE_LINE_BYTES // access.node.dtype.itemsize) for r in ranges for access in strided if r is not lanes
            and access.stride(r) == 1]
   return max(found, key=lambda item: item[1], default=None)
 
-def is_transposed(access: StridedAccess, lanes: UOp, shuffled: tuple[int, ...]) -> bool:
+def is_transposed(access: StridedAccess, lanes: UOp, transposed: tuple[int, ...]) -> bool:
   """Are the lanes of a load too far apart to be picked from one piece of memory, on a target that shuffles?"""
-  return (len(access.node.src) == 1 and access.node.dtype.itemsize in shuffled
+  return (len(access.node.src) == 1 and access.node.dtype.itemsize in transposed
           and abs(access.stride(lanes) or 0) > MOST_STRIDE)
 
 def lines_kept(step: int) -> int:
@@ -187,10 +187,10 @@ def are_blocks(nest: Nest, nested: set[UOp]) -> bool:
   if any(a.stride(r) == 1 for a in inside for r in nest.ranges): return False
   return any(a.stride(r) == 1 for a in inside for r in along)
 
-def rows(nest: Nest, lanes: int, shuffled: tuple[int, ...] = ()) -> tuple[Opt, ...]:
+def rows(nest: Nest, lanes: int, transposed: tuple[int, ...] = ()) -> tuple[Opt, ...]:
   """Vectorise each row's reductions along memory, then its output loop."""
   shared = {r for u in nest.reduces for r in u.ranges}
-  opts = list(elementwise(nest, tuple(r for r in nest.ranges if r not in shared), nest.accesses, lanes, shuffled))
+  opts = list(elementwise(nest, tuple(r for r in nest.ranges if r not in shared), nest.accesses, lanes, transposed))
   done: set[UOp] = set()
   for u in nest.reduces:
     inside = [access_of(v) for v in u.src[0].toposort() if v.op is Ops.LOAD]

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from tinyhw.codegen.kernel.access import access_of
 from tinyhw.codegen.plan.loop_order import CACHE_SHARE
+from tinyhw.codegen.transform.stage import panel_value, values_from
 from tinyhw.codegen.transform.tiling import (
   MOST_STRIDE, Opt, OptOps, is_reduce, is_unrolled_in_panels, size_of)
-from tinyhw.codegen.transform.window import LoopPair, Window, values_from, window_of
+from tinyhw.codegen.transform.window import LoopPair, Window, window_of
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.ir.target import CACHE_LINE_BYTES, Capabilities
 from tinyhw.named_tuple import NamedTuple
@@ -114,6 +115,8 @@ class ReductionLoad:
     if not self.free: self.room = min(self.room, MOST_STREAMS)
     self.value = values_from(load, body)[-1]
     self.work = float(sum(operations_of(v) for v in computed(self.value)))     # on an element alone
+    self.staged = panel_value(load, body)     # what a panel has
+    self.staged_work = float(sum(operations_of(v) for v in computed(self.staged)))
     self.pairs: tuple[LoopPair, ...] = ()     # of the largest window, whether it fits or not
     self.windows = self._windows(body) if self.slot is not None and not self.gathered else []
     # of each window: bytes, and the loops outside of it
@@ -203,13 +206,14 @@ class ReductionLoad:
     elif self._is_transposed(): copying = self.lanes * TRANSPOSE_COST * conflict
     else: copying = (STRIDED_COST + gate) * self.lanes * conflict
     reuse = math.prod(max(size_of(r), 1) for r in self.free)
-    cycles = copying / 2 + self._far_cycles()
-    return ReadPlan(PANEL_COST, cycles / reuse, tuple(self.free), Opt(OptOps.STAGE, self.slot or 0), None, self.work)
+    cycles = (copying + self.staged_work) / 2 + self._far_cycles()
+    return ReadPlan(PANEL_COST, cycles / reuse, tuple(self.free), Opt(OptOps.STAGE, self.slot or 0), None,
+                    self.work - self.staged_work)
 
   def _is_transposed(self) -> bool:
     """Is a panel filled by transposing pieces of rows? They lie along a loop of the reduction."""
-    return not self.gated and self.itemsize in self.capabilities.shuffled_bytes and any(
-      self.access.strides.get(r) == 1 and is_unrolled_in_panels(r) for r in self.reduce_ranges)
+    return not self.gated and self.itemsize in self.capabilities.transposed_bytes and any(
+      self.access.strides.get(r) == 1 and is_unrolled_in_panels(r, self.itemsize) for r in self.reduce_ranges)
 
   def _window(self, w: Window, vector: UOp) -> ReadPlan | None:
     """Return the plan through a window; None where lanes would run along a loop outside of the window."""
@@ -240,7 +244,7 @@ class ReductionLoad:
 
   def panel_bytes(self, tile: dict[UOp, int]) -> int:
     """Return the bytes of shared memory of a panel."""
-    size = self.lanes * self.itemsize * self.elements_read(tile)
+    size = self.lanes * self.staged.dtype.itemsize * self.elements_read(tile)
     for r in self.reduce_ranges:
       if r in self.ranges: size *= size_of(r)
     return size

@@ -17,7 +17,7 @@ from tinyhw.codegen.plan.reads import (
   CACHE_CYCLES, CHUNKS_PER_THREAD, PAGE_BYTES, SET_CONFLICT, STAGE_REUSE, OperandRead, ReadPlan, ReductionLoad,
   RegisterTile, computed, is_data, steps_of)
 from tinyhw.codegen.transform.tiling import (
-  LEAST_LANES, PANEL_COPIES, Opt, OptOps, cuts_of, is_reduce, size_of, width_along)
+  LEAST_LANES, Opt, OptOps, cuts_of, is_reduce, rows_copies, size_of, width_along)
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
@@ -179,9 +179,9 @@ class CostModel:
       stride, size = a.stride(t.vector), a.node.src[0].dtype.itemsize
       if stride == 1: continue
       lane = STORE_LANE_COST * (SET_CONFLICT if stride and stride * size % PAGE_BYTES == 0 else 1.0)
-      pieces = size in self.capabilities.shuffled_bytes and any(
-        n % PANEL_COPIES == 0 and a.stride(r) == 1 for r, n in t.repetitions.items())
-      worst = max(worst, self.lanes * (lane / PANEL_COPIES if pieces else lane))
+      pieces = size in self.capabilities.transposed_bytes and any(
+        n % rows_copies(size) == 0 and a.stride(r) == 1 for r, n in t.repetitions.items())
+      worst = max(worst, self.lanes * (lane / rows_copies(size) if pieces else lane))
     return worst
 
   def traffic(self, t: RegisterTile, plans: list[ReadPlan]) -> float:

@@ -49,7 +49,8 @@ def opencl(features: frozenset[str]) -> Capabilities:
   if bytes_each:
     return Capabilities(vector_bytes=bytes_each[0], vector_lanes=16, vector_registers=16, operations=operations,
                         vector_operations=operations, threads=2, local_bytes=32 * 1024, wide_casts=True,
-                        cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), shuffled_bytes=(4, 8), flushes=True)
+                        cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), shuffled_bytes=(4, 8),
+                        transposed_bytes=(4, 8), flushes=True)
   return Capabilities(vector_bytes=16, vector_registers=64, operations=operations, threads=64, lanes=LANES,
                       local_bytes=32 * 1024, cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), flushes=True)
 
@@ -77,7 +78,7 @@ def capabilities(arch: str) -> Capabilities:
   if language == "python": return Capabilities(vector_bytes=0, vector_registers=16, operations=EVERYTHING)
   return Capabilities(vector_bytes=32, vector_registers=16, operations=IN_C, vector_operations=IN_C, threads=2,
                       local_bytes=256 * 1024,
-                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), shuffled_bytes=(4, 8))
+                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), shuffled_bytes=(4, 8), transposed_bytes=(4, 8))
 
 def iterations(program: Program) -> int:
   """Return the most iterations of all loops that one lane executes, with those of 64-bit divisions."""

@@ -19,7 +19,7 @@ from tinyhw.codegen.kernel.affine import make, number
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
-from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 TILE = frozenset({AxisType.UPCAST, AxisType.UNROLL, AxisType.VECTOR})
@@ -65,6 +65,32 @@ def stage_values(sink: UOp) -> UOp:
     else: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
   trace.hand_on(new)
   return new[sink]
+
+def values_from(load: UOp, body: UOp) -> list[UOp]:
+  """Return the load, and values that depend on it alone, by loops that it depends on.
+
+  They are a chain of values below a reduction's body, the load first. Their types must be types of memory: a loaded
+  number that is an index somewhere is kept as it was loaded.
+  """
+  users: dict[UOp, list[UOp]] = {}
+  for u in body.toposort():
+    if u.op in GroupOp.Elementwise:
+      for s in u.src: users.setdefault(s, []).append(u)
+  found, u = [load], load
+  known = set(load.ranges)
+  while len(mine := users.get(u, [])) == 1 and known.issuperset(mine[0].ranges):
+    u = mine[0]
+    if u.dtype is dtypes.weakint: break
+    if u.dtype is not dtypes.bool: found.append(u)
+  return found
+
+def panel_value(load: UOp, body: UOp) -> UOp:
+  """Return what a panel has of a load: what the body of a reduction computes of it alone, such as its widening.
+
+  It is the last one of `values_from` that has no other load.
+  """
+  own = load.toposort()
+  return [u for u in values_from(load, body) if all(v.op is not Ops.LOAD or v in own for v in u.toposort())][-1]
 
 def size_of_stage(stage: UOp) -> int:
   """Return the elements of a STAGE along its own ranges."""

@@ -36,7 +36,7 @@ from tinyhw import trace
 from tinyhw.codegen.kernel.access import access_of
 from tinyhw.codegen.kernel.affine import make, number
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
-from tinyhw.codegen.transform.stage import next_array, position_of
+from tinyhw.codegen.transform.stage import next_array, panel_value, position_of
 from tinyhw.dtype import dtypes
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import STATED, AxisType, NamedIntEnum, Ops, plain_members
@@ -305,11 +305,14 @@ def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
 # ***** staging *****
 
 MOST_STRIDE = 4            # elements between lanes of a load whose memory is loaded as a whole (lower/strided.py)
-PANEL_COPIES = 4           # adjacent elements of a row that are copied together to a panel with lanes across rows
 
-def is_unrolled_in_panels(r: UOp) -> bool:
-  """Can the loop that copies a row be unrolled for PANEL_COPIES elements?"""
-  return size_of(r) >= PANEL_COPIES and size_of(r) % PANEL_COPIES == 0
+def rows_copies(itemsize: int) -> int:
+  """Return the number of adjacent elements of a row that are copied together where lanes go across rows."""
+  return max(16 // itemsize, 4)
+
+def is_unrolled_in_panels(r: UOp, itemsize: int) -> bool:
+  """Can the loop that copies a row to a panel be unrolled for so many elements?"""
+  return size_of(r) > 0 and size_of(r) % rows_copies(itemsize) == 0
 
 def copying_ranges(load: UOp, own: list[UOp], fresh: int) -> tuple[dict[UOp, UOp], list[UOp]]:
   """Return the index of each range of a load in the loops that copy it, and these loops, numbered from `fresh`.
@@ -325,10 +328,11 @@ def copying_ranges(load: UOp, own: list[UOp], fresh: int) -> tuple[dict[UOp, UOp
     if any(i.arg[1] is not AxisType.GLOBAL and access.stride(i) == 0 for i in r.src[0].ranges):
       size: tuple[UOp, ...] = (number(int(r.src[0].vmax)),)
     else: size = r.src
-    if across and access.stride(r) == 1 and is_unrolled_in_panels(r):
-      outer = UOp(Ops.RANGE, r.dtype, (number(size_of(r) // PANEL_COPIES),), (fresh + len(loops), AxisType.STAGE))
-      inner = UOp(Ops.RANGE, r.dtype, (number(PANEL_COPIES),), (fresh + len(loops) + 1, AxisType.UPCAST))
-      index[r] = make(Ops.ADD, r.dtype, (make(Ops.MUL, r.dtype, (outer, number(PANEL_COPIES))), inner))
+    if across and access.stride(r) == 1 and is_unrolled_in_panels(r, load.dtype.itemsize):
+      n = rows_copies(load.dtype.itemsize)
+      outer = UOp(Ops.RANGE, r.dtype, (number(size_of(r) // n),), (fresh + len(loops), AxisType.STAGE))
+      inner = UOp(Ops.RANGE, r.dtype, (number(n),), (fresh + len(loops) + 1, AxisType.UPCAST))
+      index[r] = make(Ops.ADD, r.dtype, (make(Ops.MUL, r.dtype, (outer, number(n))), inner))
       loops += outer, inner
     else:
       index[r] = UOp(Ops.RANGE, r.dtype, size, (fresh + len(loops), AxisType.STAGE))
@@ -336,7 +340,7 @@ def copying_ranges(load: UOp, own: list[UOp], fresh: int) -> tuple[dict[UOp, UOp
   return index, loops
 
 def stage_loads(sink: UOp, slots: frozenset[int], whole: frozenset[int] = frozenset()) -> UOp:
-  """Stage loads of these buffers under a REDUCE.
+  """Stage loads of these buffers under a REDUCE, with what it computes of each alone (`panel_value`).
 
   The shared array has an element for each point of the reduction's loops (and of the tile). Those of the buffers in
   `whole` also have one for each iteration of the output's loops in a work item.
@@ -349,14 +353,16 @@ def stage_loads(sink: UOp, slots: frozenset[int], whole: frozenset[int] = frozen
     if u.op is not Ops.REDUCE: continue
     loops = [r for r in ranges_of(u) if r.arg[1] is AxisType.REDUCE]
     for load in u.src[0].toposort():
-      if (load.op is not Ops.LOAD or load in changes or load.src[0].src[0].op is not Ops.PARAM
+      if (load.op is not Ops.LOAD or load.src[0].src[0].op is not Ops.PARAM
           or load.src[0].src[0].arg[0] not in slots):
         continue
       own = [r for r in loops if r in load.ranges]
       if own and load.src[0].src[0].arg[0] in whole: own = [r for r in load.ranges if r.arg[1] is AxisType.LOOP] + own
       if not own: continue   # it is read while a window is filled
+      value = panel_value(load, u.src[0])
+      if value in changes: continue
       index, copying = copying_ranges(load, own, fresh)
       fresh += len(copying)
-      stage = UOp(Ops.STAGE, load.dtype, (substitute(load, index), *copying), (first + len(changes),))
-      changes[load] = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (stage, position_of(own))),))
+      stage = UOp(Ops.STAGE, value.dtype, (substitute(value, index), *copying), (first + len(changes),))
+      changes[value] = UOp(Ops.LOAD, value.dtype, (UOp(Ops.INDEX, value.dtype, (stage, position_of(own))),))
   return sink.substitute(changes) if changes else sink

@@ -18,11 +18,11 @@ from __future__ import annotations
 from tinyhw.codegen.kernel.access import StridedAccess, access_of
 from tinyhw.codegen.kernel.affine import linear, make, number
 from tinyhw.codegen.kernel.grid import ranges_of
-from tinyhw.codegen.transform.stage import next_array
+from tinyhw.codegen.transform.stage import next_array, values_from
 from tinyhw.codegen.transform.tiling import Opt, OptOps, size_of, substitute
 from tinyhw.dtype import dtypes
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
 class LoopPair(NamedTuple):
@@ -61,24 +61,6 @@ class Window(NamedTuple):
   def sizes(self) -> list[int]:
     """Return the sizes of the dimensions, innermost first: pairs, then loops, later ones further inside."""
     return [p.size for p in self.pairs] + [size_of(r) for r in sorted(self.loops, key=lambda r: r.arg, reverse=True)]
-
-def values_from(load: UOp, body: UOp) -> list[UOp]:
-  """Return the load, and values that depend on it alone, by loops that it depends on.
-
-  They are a chain of values below a reduction's body, the load first. Their types must be types of memory: a loaded
-  number that is an index somewhere is kept as it was loaded.
-  """
-  users: dict[UOp, list[UOp]] = {}
-  for u in body.toposort():
-    if u.op in GroupOp.Elementwise:
-      for s in u.src: users.setdefault(s, []).append(u)
-  found, u = [load], load
-  known = set(load.ranges)
-  while len(mine := users.get(u, [])) == 1 and known.issuperset(mine[0].ranges):
-    u = mine[0]
-    if u.dtype is dtypes.weakint: break
-    if u.dtype is not dtypes.bool: found.append(u)
-  return found
 
 def window_of(access: StridedAccess, body: UOp, outputs: tuple[UOp, ...], inner: tuple[UOp, ...]) -> Window | None:
   """Return the window that closes most output loops, of the largest such value; None where it would close none.

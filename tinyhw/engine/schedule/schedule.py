@@ -6,6 +6,7 @@ The passes, in order:
 - distribute: tensors on several devices become the part of each device (multi.py).
 - broadcast: computes a reduction once for axes along which its operand is the same (broadcast.py).
 - weights: puts weights of convolutions in the order in which a GPU's lanes copy them (weights.py).
+- operands: stores operands of products as the lanes of a CPU read them best (operands.py).
 - split: cuts large reductions into partial results and their sum (split.py).
 - mask: finds what a causal mask hides, and hides it in products whose users ignore it (masks.py).
 - fuse: selects the nodes that get a buffer (fuse.py).
@@ -257,6 +258,10 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
     from tinyhw.engine.schedule.weights import order_weights  # 0.3 ms to load, for products of GPUs
     roots = order_weights(roots, came)
   passed("weights", roots)
+  if Ops.REDUCE_AXIS in ops and Ops.EXPAND in ops and shares_operands(roots[0].device):
+    from tinyhw.engine.schedule.operands import store_operands  # 0.3 ms to load, for products of CPUs
+    roots = store_operands(roots, came)
+  passed("operands", roots)
   if Ops.REDUCE_AXIS in ops: roots = split_reductions(roots, came)
   roots = [strip(r) for r in roots]
   passed("split", roots)
@@ -292,6 +297,11 @@ def copies_operands(device: str | tuple[str, ...] | None) -> bool:
   """Do lanes of a device copy the operands of products to shared memory?"""
   name = device if isinstance(device, str) or device is None else device[0]
   return Device[name or Device.DEFAULT].copies_operands
+
+def shares_operands(device: str | tuple[str, ...] | None) -> bool:
+  """Do all lanes of a device share an operand of a product?"""
+  name = device if isinstance(device, str) or device is None else device[0]
+  return Device[name or Device.DEFAULT].shares_operands
 
 def _inner(storage: dict[UOp, UOp], plan: MemoryPlan, came: dict[UOp, UOp]) -> dict[UOp, UOp]:
   """Return the temporary BUFFERs that hold values of canonical nodes. came: the nodes that new nodes replace."""

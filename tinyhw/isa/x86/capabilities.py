@@ -71,4 +71,5 @@ def capabilities(arch: str) -> Capabilities:
   return Capabilities(vector_bytes=vector_bytes, vector_registers=vector_registers, operations=SCALAR,
                       vector_operations=vector_operations, threads=2, wide_casts=wide_casts, local_bytes=256 * 1024,
                       cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_bytes=masked_bytes,
-                      shuffled_bytes=(4, 8), non_temporal=True, gathers=True, scatters=True, matrix=matrix)
+                      shuffled_bytes=(4, 8), transposed_bytes=(2, 4, 8), non_temporal=True, gathers=True,
+                      scatters=True, matrix=matrix)

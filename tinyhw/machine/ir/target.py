@@ -48,6 +48,8 @@ class Capabilities:
   - cache_bytes: L1, L2, L3 as one worker sees them.
   - masked_bytes: sizes of elements that a vector gate of a LOAD or STORE may have.
   - shuffled_bytes: sizes of elements that a SHUFFLE may move between vectors.
+  - transposed_bytes: sizes of elements that a SHUFFLE takes from two vectors in turns, in each part of 16 bytes. So
+    rows are transposed.
   - non_temporal: stores of whole lines may go to memory past the caches (codegen/lower/non_temporal.py).
   - gathers: the INDEX of a LOAD may be a vector.
   - scatters: the INDEX of a STORE may be a vector.
@@ -90,6 +92,7 @@ class Capabilities:
   cache_bytes: tuple[int, ...] = ()
   masked_bytes: tuple[int, ...] = ()
   shuffled_bytes: tuple[int, ...] = ()
+  transposed_bytes: tuple[int, ...] = ()
   non_temporal: bool = False
   gathers: bool = False
   scatters: bool = False

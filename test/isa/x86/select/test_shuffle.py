@@ -62,6 +62,18 @@ def test_the_usual_lanes(arch: str, dtype: DType, count: int) -> None:
   half = count // 2
   if half * dtype.itemsize >= 16: run(shuffled(dtype, tuple(range(count)), half), arch, dtype)
 
+@pytest.mark.parametrize("arch, count", [(AVX2, 8), (AVX2, 16), (AVX512, 8), (AVX512, 16), (AVX512, 32)])
+@pytest.mark.parametrize("dtype", (dtypes.int16, dtypes.uint16), ids=lambda d: d.name)
+def test_elements_of_two_bytes_in_turns(arch: str, count: int, dtype: DType) -> None:
+  for first, name in ((0, "vpunpcklwd"), (4, "vpunpckhwd")):
+    lanes = tuple(start + k + count * which for start in range(first, count, 8) for k in range(4) for which in (0, 1))
+    program = shuffled(dtype, lanes, count)
+    run(program, arch, dtype)
+    found = [inst.row.name.partition("_")[0] for block in target(arch).select(program, target(arch)).blocks
+             for inst in block.insts]
+    assert found.count(name) == 1
+  if count == 8: run(shuffled(dtype, tuple(range(16)), 8), arch, dtype)
+
 @pytest.mark.parametrize("arch, lanes, count, names", [
   (AVX2, tuple(range(8)), 4, ["vinsertf128"]),
   (AVX512, tuple(range(16)), 8, ["vinsertf64x4"]),

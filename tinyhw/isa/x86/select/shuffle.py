@@ -6,7 +6,8 @@
     AVX2, even or odd lanes         vshufps, and vpermpd to bring its parts in order
     AVX2, any places                vpermps of each vector, and vblendps
 
-Integers are moved by instructions of floats, which change no bits.
+Integers are moved by instructions of floats, which change no bits. Elements of two bytes are taken in turns only:
+vpunpcklwd, vpunpckhwd.
 """
 from __future__ import annotations
 
@@ -17,21 +18,23 @@ from tinyhw.machine.ir.inst import Reg
 from tinyhw.uop.ops import UOp
 
 PART = 16   # bytes
+KINDS = {2: "w", 4: "ps", 8: "pd"}   # by the size of an element
 UNPACK: dict[str, dict[tuple[int, ...], str]] = {
   "ps": {(0, 4, 1, 5): "vunpcklps", (2, 6, 3, 7): "vunpckhps", (0, 1, 4, 5): "vunpcklpd", (2, 3, 6, 7): "vunpckhpd"},
-  "pd": {(0, 2): "vunpcklpd", (1, 3): "vunpckhpd"}}
+  "pd": {(0, 2): "vunpcklpd", (1, 3): "vunpckhpd"},
+  "w": {(0, 8, 1, 9, 2, 10, 3, 11): "vpunpcklwd", (4, 12, 5, 13, 6, 14, 7, 15): "vpunpckhwd"}}
 
 def shuffled(selector: Vectors, u: UOp) -> Reg:
   """Select a SHUFFLE."""
   a, b, size = u.src[0], u.src[-1], u.dtype.scalar().itemsize
   count, lanes = a.dtype.count, tuple(u.arg)
   if u.dtype.count == 2 * count and lanes == tuple(range(2 * count)): return joined(selector, a, b)
-  if a is b: lanes = tuple([k % count for k in lanes])
-  kind, used = "ps" if size == 4 else "pd", {k >= count for k in lanes}
-  if len(used) == 1: return from_one(selector, u, b if True in used else a, tuple([k % count for k in lanes]), kind)
-  places = places_in_parts(lanes, count, PART // size)
+  kind, places = KINDS[size], places_in_parts(lanes, count, PART // size)
   if places is not None and (name := UNPACK[kind].get(places)) is not None:
     return selector.second(b, name, selector.value(a))
+  if a is b: lanes = tuple([k % count for k in lanes])
+  used = {k >= count for k in lanes}
+  if len(used) == 1: return from_one(selector, u, b if True in used else a, tuple([k % count for k in lanes]), kind)
   if places is not None and is_half_and_half(places):
     return selector.vop(u.dtype.itemsize, f"vshuf{kind}_{{v}}_{{v}}_{{v}}_i8", selector.value(a), selector.value(b),
                         code_of_places(places, u.dtype.itemsize // PART))
