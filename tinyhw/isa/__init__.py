@@ -15,7 +15,7 @@ AMD = ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201")
 # suffixes of `arch`, after a colon
 VARIANTS = {"x86_64": ("avx2", "avx512", "avx512vnni", "avx512bf16", "amx"),
             "arm64": ("neon", "dotprod", "bf16", "fhm"),
-            "riscv64": ("g", "rva22"),
+            "riscv64": ("g", "rva22", "v128", "v256"),
             **dict.fromkeys(AMD[:2], ("wave64",)), **dict.fromkeys(AMD[2:], ("wave32", "wave64"))}
 
 TARGETS = {

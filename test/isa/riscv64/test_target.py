@@ -4,7 +4,7 @@ import struct
 
 import pytest
 from generators.program_builder import Builder
-from riscv64.machine import execute, needs_qemu
+from riscv64.machine import cpu_of, execute, needs_qemu
 
 from tinyhw.dtype import dtypes
 from tinyhw.isa.riscv64 import target as module
@@ -34,6 +34,19 @@ def test_moves_swaps_and_spills(slot: int) -> None:
                                 "ret")))
   found, = execute(start + body(work) + end, [struct.pack("<QQdd", 11, 22, 1.5, -2.5)], (0, 1))
   assert found == struct.pack("<QQdd", 22, 11, -2.5, 1.5) and frame == 16 << 12
+
+@needs_qemu
+@pytest.mark.parametrize("slot", (16, 5000))
+def test_vectors_move_and_spill(slot: int) -> None:
+  vectors = [regs.reg(regs.V, k) for k in range(8)]
+  lines = ("ld t0, 0(a0)", "vsetivli zero, 16, e8, m1, ta, ma", "vle8.v v1, (t0)", "addi t1, t0, 16", "vle8.v v2, (t1)",
+           "lui t2, 16", "sub sp, sp, t2")
+  start = b"".join(map(assemble, lines))
+  work = [module.move(vectors[3], vectors[1]), *module.swap(vectors[3], vectors[2]), *module.spill(vectors[3], slot),
+          *module.reload(vectors[4], slot)]
+  end = b"".join(map(assemble, ("add sp, sp, t2", "vse8.v v4, (t0)", "vse8.v v2, (t1)", "ret")))
+  found, = execute(start + body(work) + end, [bytes(range(32))], (0, 1), cpu=cpu_of("riscv64:v128"))
+  assert found == bytes(range(16, 32)) + bytes(range(16))
 
 @pytest.mark.parametrize("text", ["beq a0, a1, 8", "blt a0, a1, 8", "bltu a0, a1, 8", "beqz a0, 8", "bltz a0, 8",
                                   "blez a0, 8"])

@@ -2,7 +2,7 @@
 from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
-from generators.program_builder import Builder
+from generators.program_builder import Builder, broadcast, vectorize
 
 from test.codegen.kernels import axis, data_for
 from tinyhw.arithmetic import to_bytes
@@ -102,3 +102,54 @@ CASES: Sequence[Callable[[], Case]] = (
   gates, far_gate, *(lambda n=n: variable_loop(n) for n in (0, 1, 5)),    # type: ignore[misc]
   *(lambda size=size, offset=offset: addresses(size, offset)              # type: ignore[misc]
     for size, offset in ((1, 0), (1, 5000), (4, 255), (4, 1 << 14), (8, 4095), (8, 40000))))
+
+# ***** vectors *****
+
+def small_numbers(dtype: DType, count: int) -> bytes:
+  """Numbers around zero."""
+  least = 3 * (dtype in dtypes.sints or dtype in dtypes.floats)
+  return b"".join(to_bytes((3 * k * k + k) % 7 - least, dtype) for k in range(count))
+
+def lanes(dtype: DType, count: int) -> Case:
+  """Broadcasts, vectors of scalars, elements and parts of vectors."""
+  b = Builder("lanes")
+  out, x = b.param(0, dtype, 4 * count), b.param(1, dtype, count)
+  with b.loop(1, AxisType.GLOBAL):
+    whole = b.load(x, b.const(I32, 0), count)
+    elements = [b.add(UOp(Ops.GEP, dtype, (whole,), k)) for k in range(count)]
+    made = [vectorize(*elements[::-1]), broadcast(elements[-1], count)]
+    for k, value in enumerate(made): b.store(out, b.const(I32, k * count), b.add(value))
+    if count > 2:
+      for k in range(2):
+        part = b.add(UOp(Ops.GEP, dtype.vec(count // 2), (whole,), k * count // 2))
+        b.store(out, b.const(I32, 2 * count + k * count // 2), part)
+    for k, element in enumerate(elements): b.store(out, b.const(I32, 3 * count + k), element)
+  data = b"".join(to_bytes(k * 3 - (2 if dtype not in dtypes.uints else 0), dtype) for k in range(count))
+  return Case(b.program(), [bytes(4 * count * dtype.itemsize), data])
+
+def choice(dtype: DType, other: DType, vector_bytes: int) -> Case:
+  """A mask of one type chooses values of another."""
+  count = vector_bytes // max(dtype.itemsize, other.itemsize)
+  b = Builder("choose")
+  out, x, y = b.param(0, other, 4 * count), b.param(1, dtype, 4 * count), b.param(2, other, 4 * count)
+  with b.loop(4, AxisType.GLOBAL) as g:
+    v, w = b.load(x, g * count, count), b.load(y, g * count, count)
+    mask = b.add(UOp(Ops.CMPLT, dtypes.bool.vec(count), (v, UOp.const(dtype.vec(count), 2))))
+    b.store(out, g * count, b.add(mask.where(w, w + w)))
+  return Case(b.program(), [bytes(4 * count * other.itemsize), small_numbers(dtype, 4 * count),
+                            small_numbers(other, 4 * count)])
+
+def logic(count: int) -> Case:
+  """Logic of masks, their memory and their elements."""
+  b = Builder("logic")
+  boolean = dtypes.bool.vec(count)
+  out, one, x = b.param(0, dtypes.bool, 8 * count), b.param(1, dtypes.bool, 2), b.param(2, dtypes.bool, 2 * count)
+  def element(of: UOp, k: int) -> UOp: return UOp(Ops.GEP, dtypes.bool, (of,), k)
+  with b.loop(1, AxisType.GLOBAL):
+    p, q = (b.load(x, b.const(I32, k * count), count) for k in range(2))
+    found = [UOp(op, boolean, (p, q)) for op in (Ops.AND, Ops.OR, Ops.XOR, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE)]
+    found += [p.where(q, UOp(Ops.NEG, boolean, (q,))), UOp(Ops.WHERE, boolean, (broadcast(element(p, 1), count), p, q))]
+    for k, value in enumerate(found): b.store(out, b.const(I32, k * count), b.add(value))
+    b.store(one, b.const(I32, 0), b.add(element(found[2], count - 1)))
+    b.store(one, b.const(I32, 1), b.add(element(vectorize(*[element(q, k) for k in range(count)]), 1)))
+  return Case(b.program(), [bytes(8 * count), bytes(2), bytes((5 * k * k + 1) % 3 % 2 for k in range(2 * count))])

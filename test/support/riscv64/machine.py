@@ -9,14 +9,16 @@ from tinyhw.isa.riscv64.asm.syntax import assemble_function
 from tinyhw.isa.riscv64.target import compile
 from tinyhw.uop.program import Program
 
-__all__ = ["CPUS", "execute", "needs_qemu", "run", "same_bytes"]
+__all__ = ["CPUS", "cpu_of", "execute", "needs_qemu", "run", "same_bytes"]
 
 SAVED = ("s1", *(f"s{k}" for k in range(2, 12)))      # s0 has the stack pointer
 SAVED_FLOAT = tuple(f"fs{k}" for k in range(12))
 # level -> the processor of QEMU that has just it, as far as QEMU can leave out extensions. "rva22" needs Zfhmin, whose
 # property has another name before QEMU 8
 CPUS = {"riscv64:g": "rv64,zba=false,zbb=false,zbs=false,c=false",
-        "riscv64:rva22": "rv64,zba=true,zbb=true,{zfhmin}=true"}
+        "riscv64:rva22": "rv64,zba=true,zbb=true,{zfhmin}=true",
+        **{f"riscv64:v{bits}": "rv64,zba=true,zbb=true,{zfhmin}=true,v=true,vext_spec=v1.0,vlen=" + str(bits)
+           for bits in (128, 256)}}
 
 def cpu_of(arch: str) -> str:
   """The option of QEMU for a level."""

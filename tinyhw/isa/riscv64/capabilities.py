@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
-from tinyhw.isa.riscv64.select.rules import LEVELS, scalar_rules
+from tinyhw.isa.riscv64.select.rules import LEVELS, VECTOR_BYTES, scalar_rules, vector_rules
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.machine.select.rules import FLOATS
 from tinyhw.threads import once
@@ -25,6 +25,7 @@ def capabilities(arch: str) -> Capabilities:
   if arch not in LEVELS:
     raise CompileError(f"{arch} is no level of riscv64 that kernels are compiled for; use one of {', '.join(LEVELS)}")
   halves = HALVES if arch != "riscv64:g" else frozenset()
-  return Capabilities(vector_bytes=0, vector_registers=32,
+  lanes = frozenset(vector_rules(arch)) | COMMON | CODES if arch in VECTOR_BYTES else frozenset()
+  return Capabilities(vector_bytes=VECTOR_BYTES.get(arch, 0), vector_registers=32, vector_operations=lanes,
                       operations=frozenset(scalar_rules(arch)) | COMMON | CODES | halves, threads=2,
                       local_bytes=256 * 1024, cache_bytes=(32 * 1024, 512 * 1024, 4 << 20))

@@ -19,9 +19,11 @@ class WordForm:
   - words: the properties of the line. unseen: the decoder prefers another spelling; alias: it prefers this one. Others
     belong to the ISA.
   - check: the reason why operands do not go together, or "". None: all do.
+  - state: what the processor must be set to for the instruction, as its ISA writes it; "" if it does not matter.
   - block: the index of the operand that is a block, or -1.
   """
   row: Inst | None = None
+  state = ""
 
   def __init__(self, mnemonic: str, text: str, word: str, fields: dict[str, list[int]], template: Template,
                words: tuple[str, ...], check: Check | None = None):

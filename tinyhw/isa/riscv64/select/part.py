@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.riscv64.abi import LP64D
 from tinyhw.isa.riscv64.select.line import line
-from tinyhw.isa.riscv64.select.rules import EXTENSIONS, IMMEDIATES, SHORT_EXTENSIONS, scalar_rules
+from tinyhw.isa.riscv64.select.rules import EXTENSIONS, IMMEDIATES, SHORT_EXTENSIONS, scalar_rules, vector_rules
 from tinyhw.isa.riscv64.table import regs
 from tinyhw.machine.ir.inst import Reg
 from tinyhw.machine.select.cpu import CpuSelection, integer_bits
@@ -30,11 +30,13 @@ def lower_12(value: int) -> int:
   return (value + 2048) % 4096 - 2048
 
 class Part(CpuSelection):
-  """The state of one selection. rules: of the level; short: it has Zba, Zbb and Zfhmin."""
+  """The state of one selection. rules, lanes: of the level, for scalars and vectors; short: it has Zba, Zbb and
+  Zfhmin."""
   isa, general, parameters = "riscv64", regs.X, LP64D.arguments
 
   def __init__(self, program: Program, target: Target):
     self.rules = scalar_rules(target.name)
+    self.lanes = vector_rules(target.name)
     self.short = target.name != "riscv64:g"
     super().__init__(program, target)
 
@@ -48,6 +50,7 @@ class Part(CpuSelection):
   # ***** constants *****
 
   def fresh_constant(self, dtype: DType, value: Any) -> Reg:
+    if dtype.count > 1: return self.vector_constant(dtype, value)
     if dtype in FLOATS: return self.float_constant(dtype, float(value))
     bits = integer_bits(dtype, value)
     return self.integer(bits - (1 << 32) if dtype is dtypes.uint32 and bits >> 31 else bits)
@@ -96,3 +99,4 @@ class Part(CpuSelection):
 
   # ***** other parts *****
   def cast(self, u: UOp) -> Reg: raise NotImplementedError
+  def vector_constant(self, dtype: DType, value: Any) -> Reg: raise NotImplementedError

@@ -12,7 +12,9 @@ Integers are extended to 64 bits, with their sign if the type has one. uint32 is
 instructions of 32 bits do. So one comparison of 64 bits serves for all types.
 
 Conditions: `b:add`: the second source is a constant that fits into 12 bits with a sign, {b} in the lines; `b:sub`: its
-opposite does. `b:shift`, `b:power`: an amount, and the exponent of a power of two.
+opposite does. `b:shift`, `b:power`: an amount, and the exponent of a power of two. In vectors, `b:five`: 5 bits with a
+sign; `b:amount`: an amount below 32; `b:scalar`: the second source is a scalar in all lanes, x%b or f%b in the line.
+Factors are exchanged where that lets a rule apply.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -81,8 +83,89 @@ MAX         sint            max x%d, x%a, x%b
 MAX         uint            maxu x%d, x%a, x%b
 """
 
+# V: vectors. A mask is a bit for each element
+VECTOR = """
+ADD         int    b:five    vadd.vi v%d, v%a, {b}
+ADD         int    b:scalar  vadd.vx v%d, v%a, x%b
+ADD         int              vadd.vv v%d, v%a, v%b
+SUB         int    b:scalar  vsub.vx v%d, v%a, x%b
+SUB         int              vsub.vv v%d, v%a, v%b
+MUL         int    b:scalar  vmul.vx v%d, v%a, x%b
+MUL         int              vmul.vv v%d, v%a, v%b
+NEG         int              vneg.v v%d, v%a
+AND         int    b:five    vand.vi v%d, v%a, {b}
+AND         int    b:scalar  vand.vx v%d, v%a, x%b
+AND         int              vand.vv v%d, v%a, v%b
+OR          int    b:five    vor.vi v%d, v%a, {b}
+OR          int    b:scalar  vor.vx v%d, v%a, x%b
+OR          int              vor.vv v%d, v%a, v%b
+XOR         int    b:five    vxor.vi v%d, v%a, {b}
+XOR         int    b:scalar  vxor.vx v%d, v%a, x%b
+XOR         int              vxor.vv v%d, v%a, v%b
+SHL         int    b:amount  vsll.vi v%d, v%a, {b}
+SHL         int    b:scalar  vsll.vx v%d, v%a, x%b
+SHL         int              vsll.vv v%d, v%a, v%b
+SHR         sint   b:amount  vsra.vi v%d, v%a, {b}
+SHR         sint   b:scalar  vsra.vx v%d, v%a, x%b
+SHR         sint             vsra.vv v%d, v%a, v%b
+SHR         uint   b:amount  vsrl.vi v%d, v%a, {b}
+SHR         uint   b:scalar  vsrl.vx v%d, v%a, x%b
+SHR         uint             vsrl.vv v%d, v%a, v%b
+MAX         sint   b:scalar  vmax.vx v%d, v%a, x%b
+MAX         sint             vmax.vv v%d, v%a, v%b
+MAX         uint   b:scalar  vmaxu.vx v%d, v%a, x%b
+MAX         uint             vmaxu.vv v%d, v%a, v%b
+IDIV        sint   b:scalar  vdiv.vx v%d, v%a, x%b
+IDIV        sint             vdiv.vv v%d, v%a, v%b
+IDIV        uint   b:scalar  vdivu.vx v%d, v%a, x%b
+IDIV        uint             vdivu.vv v%d, v%a, v%b
+MOD         sint             vrem.vv v%d, v%a, v%b
+MOD         uint             vremu.vv v%d, v%a, v%b
+CMPLT       sint   b:scalar  vmslt.vx v%d, v%a, x%b
+CMPLT       sint             vmslt.vv v%d, v%a, v%b
+CMPLT       uint   b:scalar  vmsltu.vx v%d, v%a, x%b
+CMPLT       uint             vmsltu.vv v%d, v%a, v%b
+CMPEQ       int    b:five    vmseq.vi v%d, v%a, {b}
+CMPEQ       int    b:scalar  vmseq.vx v%d, v%a, x%b
+CMPEQ       int              vmseq.vv v%d, v%a, v%b
+CMPNE       int    b:five    vmsne.vi v%d, v%a, {b}
+CMPNE       int    b:scalar  vmsne.vx v%d, v%a, x%b
+CMPNE       int              vmsne.vv v%d, v%a, v%b
+AND         bool             vmand.mm v%d, v%a, v%b
+MUL         bool             vmand.mm v%d, v%a, v%b
+OR          bool             vmor.mm v%d, v%a, v%b
+ADD         bool             vmor.mm v%d, v%a, v%b
+MAX         bool             vmor.mm v%d, v%a, v%b
+XOR         bool             vmxor.mm v%d, v%a, v%b
+NEG         bool             vmnot.m v%d, v%a
+CMPLT       bool             vmandn.mm v%d, v%b, v%a
+CMPEQ       bool             vmxnor.mm v%d, v%a, v%b
+CMPNE       bool             vmxor.mm v%d, v%a, v%b
+ADD         float  b:scalar  vfadd.vf v%d, v%a, f%b
+ADD         float            vfadd.vv v%d, v%a, v%b
+SUB         float  b:scalar  vfsub.vf v%d, v%a, f%b
+SUB         float            vfsub.vv v%d, v%a, v%b
+MUL         float  b:scalar  vfmul.vf v%d, v%a, f%b
+MUL         float            vfmul.vv v%d, v%a, v%b
+FDIV        float  b:scalar  vfdiv.vf v%d, v%a, f%b
+FDIV        float            vfdiv.vv v%d, v%a, v%b
+NEG         float            vfneg.v v%d, v%a
+SQRT        float            vfsqrt.v v%d, v%a
+MULACC      float  b:scalar  vfmacc.vf v%d:c, f%b, v%a
+MULACC      float            vfmacc.vv v%d:c, v%a, v%b
+CMPLT       float  b:scalar  vmflt.vf v%d, v%a, f%b
+CMPLT       float            vmflt.vv v%d, v%a, v%b
+CMPEQ       float  b:scalar  vmfeq.vf v%d, v%a, f%b
+CMPEQ       float            vmfeq.vv v%d, v%a, v%b
+CMPNE       float  b:scalar  vmfne.vf v%d, v%a, f%b
+CMPNE       float            vmfne.vv v%d, v%a, v%b
+"""
+
 # level -> its tables of rules for scalars, best first
-LEVELS: dict[str, tuple[str, ...]] = {"riscv64:g": (BASE,), "riscv64:rva22": (BITS, BASE)}
+LEVELS: dict[str, tuple[str, ...]] = {"riscv64:g": (BASE,), "riscv64:rva22": (BITS, BASE), "riscv64:v128": (BITS, BASE),
+                                      "riscv64:v256": (BITS, BASE)}
+# level -> bytes of a vector register
+VECTOR_BYTES = {"riscv64:v128": 16, "riscv64:v256": 32}
 # Extension of the lowest bits to 64: sign and bits -> lines; the same with Zba and Zbb
 EXTENSIONS = {"s8": "slli x%t, x%a, 56; srai x%d, x%t, 56", "s16": "slli x%t, x%a, 48; srai x%d, x%t, 48",
               "u8": "andi x%d, x%a, 255", "u16": "slli x%t, x%a, 48; srli x%d, x%t, 48",
@@ -95,8 +178,15 @@ def scalar_rules(level: str) -> Rules:
   """The rules of a level for scalars."""
   return parse("\n".join(LEVELS[level]))
 
+@once
+def vector_rules(level: str) -> Rules:
+  """The rules of a level for vectors."""
+  return parse(VECTOR) if level in VECTOR_BYTES else {}
+
+def five_bits(value: int, bits: int) -> int | None: return value if -16 <= value < 16 else None
 def twelve_bits(value: int, bits: int) -> int | None: return value if -2048 <= value < 2048 else None
 
 # Conditions of constants: the constant, and the bits of the type -> the number in the lines, or None
 IMMEDIATES: dict[str, Callable[[int, int], int | None]] = {
-  "b:add": twelve_bits, "b:sub": lambda n, bits: twelve_bits(-n, bits), "b:shift": left_shift, "b:power": power_of_two}
+  "b:add": twelve_bits, "b:sub": lambda n, bits: twelve_bits(-n, bits), "b:shift": left_shift, "b:power": power_of_two,
+  "b:five": five_bits, "b:amount": lambda n, bits: n if 0 <= n < min(bits, 32) else None}

@@ -1,11 +1,12 @@
 """Select RISC-V instructions over virtual registers for a Program: operations, addresses, memory, control.
 
-Rules in assembly have the arithmetic and comparisons (rules.py); cast.py has conversions. The walk over the program is
-that of machine/select/cpu.py. The location of a value depends on its type:
+Rules in assembly have the arithmetic and comparisons (rules.py); cast.py has conversions, vector.py vectors. The walk
+over the program is that of machine/select/cpu.py. The location of a value depends on its type:
 
     bool, integers, and codes of float16,      an integer register, extended to 64 bits: codes and types without a sign
     bfloat16 and fp8                           with zeros, others with their sign, uint32 with its bit 31
     float32, float64                           a float register
+    vectors                                    a vector register; those of bool a bit for each element
 
 The kernel's ABI is in docs/design/devices.md: a0 has the address of the arguments, a1 and a2 the first work item and
 the end, a3 scratch memory.
@@ -14,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import DType, dtypes
-from tinyhw.isa.riscv64.select.cast import Casts
+from tinyhw.isa.riscv64.select.vector import Vectors
 from tinyhw.machine.ir.inst import Block, Function, Reg
 from tinyhw.machine.select.rules import FLOATS, family
 from tinyhw.uop.enums import GroupOp, Ops
@@ -33,10 +34,11 @@ GROWING = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG, Ops.SHL})
 BRANCHES = {Ops.CMPLT: {"sint": "bge", "uint": "bgeu"}, Ops.CMPEQ: dict.fromkeys(("sint", "uint"), "bne"),
             Ops.CMPNE: dict.fromkeys(("sint", "uint"), "beq")}
 
-class Selector(Casts):
+class Selector(Vectors):
   """The state of one selection; `select` at the end of this file uses it."""
 
   def compute(self, u: UOp) -> Reg:
+    if u.dtype.count > 1: return self.compute_lanes(u)
     if u.op in (Ops.CAST, Ops.BITCAST): return self.cast(u)
     if u.op is Ops.WHERE: return self.chosen(u.dtype, *(self.value(s) for s in u.src))
     if u.op in GroupOp.Comparison: return self.by_rule(u, self.rules, u.src[0].dtype)
@@ -83,13 +85,21 @@ class Selector(Casts):
   # ***** memory *****
 
   def load(self, u: UOp) -> Reg:
-    text, registers = self.address(u.src[0])
-    if len(u.src) == 1: return self.loaded(u.dtype, text, registers)
-    number, _, _ = text.partition("(")
-    place, gate = self.offset(registers["p"], int(number)) if int(number) else registers["p"], self.value(u.src[1])
+    if len(u.src) == 1:
+      if u.dtype.count > 1: return self.load_lanes(u.dtype, self.place(u.src[0]))
+      return self.loaded(u.dtype, *self.address(u.src[0]))
     # the address of the arguments is always readable
-    value = self.loaded(u.dtype, "0(x%p)", {"p": self.either(gate, place, self.arguments)})
-    return self.chosen(u.dtype, gate, value, self.value(u.src[2]))
+    gate = self.value(u.src[1])
+    place = self.either(gate, self.place(u.src[0]), self.arguments)
+    if u.dtype.count > 1:
+      return self.blended(u.dtype, gate, self.load_lanes(u.dtype, place), self.value(u.src[2]), True)
+    return self.chosen(u.dtype, gate, self.loaded(u.dtype, "0(x%p)", {"p": place}), self.value(u.src[2]))
+
+  def place(self, index: UOp) -> Reg:
+    """The address of an INDEX in a register."""
+    text, registers = self.address(index)
+    number = int(text.partition("(")[0])
+    return self.offset(registers["p"], number) if number else registers["p"]
 
   def loaded(self, dtype: DType, text: str, registers: dict[str, Any]) -> Reg:
     name = FLOAT_LOADS[dtype.itemsize] if dtype in FLOATS else LOADS[dtype.itemsize][dtype not in dtypes.sints]
@@ -97,6 +107,7 @@ class Selector(Casts):
 
   def stored(self, index: UOp, value: UOp) -> None:
     dtype = value.dtype
+    if dtype.count > 1: return self.store_lanes(value, self.place(index))
     text, registers = self.address(index)
     if dtype in FLOATS: return self.emit(f"{FLOAT_STORES[dtype.itemsize]}%s, {text}", s=self.value(value), **registers)
     name = STORES[dtype.itemsize]

@@ -17,8 +17,8 @@ F_NAMES = (*(f"ft{k}" for k in range(8)), "fs0", "fs1", *(f"fa{k}" for k in rang
 # t6 is free for the addresses of far spill slots, and for exchanges of float registers.
 GENERAL = Bank("general", 32, (*range(10, 18), 5, 6, 7, *range(28, 31), 8, 9, *range(18, 28)))
 FLOAT = Bank("float", 32, (*range(10, 18), *range(0, 8), *range(28, 32), 8, 9, *range(18, 28)))
-# no function preserves vector registers; v0 is last, because masks are read there
-VECTOR = Bank("vector", 32, (*range(1, 32), 0))
+# No function preserves vector registers. v0 is last, because masks are read there; v31 is free for exchanges.
+VECTOR = Bank("vector", 32, (*range(1, 31), 0))
 
 X = RegClass("x", GENERAL, 64, names=X_NAMES)
 F = RegClass("f", FLOAT, 64, names=F_NAMES)
@@ -36,7 +36,7 @@ def reg(cls: RegClass, index: int) -> Reg:
   """The physical register; the same object every time."""
   return REGISTERS[cls][index]
 
-ZERO, RA, SP, T6, V0 = reg(X, 0), reg(X, 1), reg(X, 2), reg(X, 31), reg(V, 0)
+ZERO, RA, SP, T6, V0, V31 = reg(X, 0), reg(X, 1), reg(X, 2), reg(X, 31), reg(V, 0), reg(V, 31)
 
 # name in the text -> letter and number; fp is s0
 NUMBERS: dict[str, tuple[str, int]] = {
