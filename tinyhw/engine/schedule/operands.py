@@ -16,6 +16,7 @@ On a GPU, lanes copy operands to shared memory (weights.py). Input and output ar
 graph.
 """
 from __future__ import annotations
+import math
 
 from tinyhw.dtype import dtypes
 from tinyhw.engine.schedule.weights import narrowest
@@ -67,10 +68,11 @@ def stored(product: UOp, summed: tuple[int, ...]) -> tuple[UOp, ...]:
   lanes, shared = sorted(factors, key=lambda f: f.rows != last)
   k = next(k for k in summed if product.shape[k] != 1)
   terms = product.shape[k]
-  transposes = (lanes.adjacent == lanes.rows and shared.adjacent == shared.rows
-                and shared.uses >= LEAST_USES and shared.uses * terms >= LEAST_PRODUCTS)
+  transposes = bool(lanes.adjacent == lanes.rows and shared.adjacent == shared.rows
+                    and shared.uses >= LEAST_USES and shared.uses * terms >= LEAST_PRODUCTS)
   chosen = shared if transposes else min(factors, key=lambda f: f.array.size)
-  converts = (narrowest(chosen.array).dtype in CONVERTED and terms >= CONVERTED_TERMS and chosen.uses >= CONVERTED_USES)
+  converts = bool(narrowest(chosen.array).dtype in CONVERTED and terms >= CONVERTED_TERMS
+                  and chosen.uses >= CONVERTED_USES)
   if not transposes and not converts or chosen.array.shape[chosen.rows] < LEAST_ROWS: return product.src
   return tuple([_stored(f, k, transposes, converts) if f is chosen.node else f for f in product.src])
 
@@ -102,17 +104,13 @@ def adjacent_axis(u: UOp) -> int | None:
   if u.op not in GroupOp.Movement: return long[-1] if long else None
   inner = adjacent_axis(u.src[0])
   if inner is None or u.op is Ops.EXPAND: return inner
-  if u.op is Ops.PERMUTE: return u.arg.index(inner)
+  if u.op is Ops.PERMUTE: return int(u.arg.index(inner))
   if u.op is not Ops.RESHAPE: return inner
-  shape = u.src[0].shape
+  shape, made = u.src[0].shape, u.shape
   if all(n == 1 for n in shape[inner + 1:]): return long[-1] if long else None
-  before, through = product_of(shape[:inner]), product_of(shape[:inner + 1])
-  return next((k for k in long if product_of(u.shape[:k]) >= before and product_of(u.shape[:k + 1]) == through), None)
-
-def product_of(sizes: tuple[int, ...]) -> int:
-  n = 1
-  for size in sizes: n *= size
-  return n
+  if not all(isinstance(n, int) for n in (*shape, *made)): return None
+  before, through = math.prod(shape[:inner]), math.prod(shape[:inner + 1])
+  return next((k for k in long if math.prod(made[:k]) >= before and math.prod(made[:k + 1]) == through), None)
 
 def _stored(f: UOp, k: int, transposes: bool, converts: bool) -> UOp:
   """Return a factor whose array has a buffer. transposes: with axis k innermost. converts: in the product's type."""
