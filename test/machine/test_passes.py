@@ -2,14 +2,17 @@
 from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
+from generators.program_builder import Builder
 from generators.invented import cisc, inputs, lanes, matmul_loop, random_function, run as execute
 
 from tinyhw.config import Context
+from tinyhw.dtype import dtypes
 from tinyhw.errors import AllocationError
 from tinyhw.machine.ir.inst import Function
 from tinyhw.machine.ir.show import show
 from tinyhw.machine.ir.target import Target
-from tinyhw.machine.passes import ORDER, PASSES, Before, hook_reasons, reason_of, reasons, run, steps
+from tinyhw.machine.passes import ORDER, PASSES, Before, cpu_code, hook_reasons, reason_of, reasons, run, steps
+from tinyhw.uop.ops import UOp
 
 def test_order_of_passes() -> None:
   names = list(PASSES)
@@ -22,6 +25,14 @@ def test_an_order_that_is_not_kept_is_refused_at_import() -> None:
   with pytest.raises(AssertionError, match="a or c is no pass; there are a, b"):
     reasons(["a", "b"], [Before("a", "c", "so")])
   with pytest.raises(AssertionError, match="no reason for .'c'."): reasons(["a", "b", "c"], [Before("a", "b", "so")])
+
+def test_the_code_of_a_program_has_its_arguments() -> None:
+  b, function = Builder("two"), Function("two")
+  out = b.param(0, dtypes.float32, 4)
+  with b.loop(b.add(UOp.variable("n", 1, 4))) as r: b.store(out, r, UOp.const(dtypes.float32, 1.0))
+  function.local_bytes = 64
+  code = cpu_code(b.program(), "x86_64:avx2", function, b"\xc3")
+  assert (code.name, code.arguments, code.text, code.local_bytes) == ("two", ("buffer", "int64"), b"\xc3", 64)
 
 def test_hooks_have_names_and_reasons() -> None:
   def tidy(function: Function, target: Target) -> Function:

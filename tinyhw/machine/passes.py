@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tinyhw import config, trace
 from tinyhw.machine.allocate.allocate import allocate
 from tinyhw.machine.allocate.spill import spill
+from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Function
 from tinyhw.machine.ir.moves import expand, moves
 from tinyhw.machine.ir.show import show
@@ -21,6 +22,7 @@ from tinyhw.machine.order.early import check_early
 from tinyhw.machine.order.layout import layout
 from tinyhw.machine.order.order import order
 from tinyhw.named_tuple import NamedTuple
+from tinyhw.uop.program import Program
 
 class Before(NamedTuple):
   """Pass `first` must run before pass `second`, because of `reason`."""
@@ -148,6 +150,11 @@ def run(function: Function, target: Target) -> Function:
     if wanted == name: _dump(function, name)
     if recorder is not None: recorder.passed(name, function, reason_of(name, step, place, target.reasons))
   return function
+
+def cpu_code(program: Program, arch: str, function: Function, text: bytes) -> Code:
+  """The code of a program for a CPU: `text` are the bytes of its laid out function. Buffers come before variables."""
+  arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
+  return Code(program.name, arch, text, arguments, local_bytes=function.local_bytes)
 
 def _dump_after(function: Function) -> str:
   """The pass after which DUMP asks for this function, or ""."""

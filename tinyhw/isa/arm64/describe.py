@@ -9,12 +9,13 @@ from tinyhw.isa.arm64.asm.syntax import parse, show
 from tinyhw.isa.arm64.model.latency import CoreTable, find, microarchitecture
 from tinyhw.machine.assembler.form import WordForm
 from tinyhw.isa.arm64.table.holes import RegisterHole, RegisterList
-from tinyhw.isa.arm64.target import assemble, code_of, target
+from tinyhw.isa.arm64.target import assemble, target
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Effect, Function, MInst
 from tinyhw.machine.model.listing import EncodedInst, InstructionInfo, listing
 from tinyhw.machine.model.listing_core import Core, bound_lines
 from tinyhw.machine.model.scoreboard import bound
+from tinyhw.machine.passes import cpu_code
 from tinyhw.uop.program import Program
 
 __all__ = ["bounds", "compile_listed", "microarchitecture"]
@@ -96,7 +97,7 @@ def described(program: Program, arch: str, microarchitecture: str) -> tuple[Func
 def compile_listed(program: Program, arch: str, microarchitecture: str = "") -> tuple[Code, str]:
   """Compile a program as target.compile does, and return the listing too."""
   function, text, made = described(program, arch, microarchitecture)
-  return code_of(program, arch, function, text), made
+  return cpu_code(program, arch, function, text), made
 
 def bounds(program: Program, arch: str, microarchitecture: str = "") -> list[str]:
   """The lines about the limits of the innermost loops, without the listing."""

@@ -11,7 +11,7 @@ from tinyhw.isa.arm64.table.table import TABLE
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, Inst, MInst, Reg
 from tinyhw.machine.ir.target import Hook, Target, region
-from tinyhw.machine.passes import Before, hook_reasons, run
+from tinyhw.machine.passes import Before, cpu_code, hook_reasons, run
 from tinyhw.machine.select.unused import drop_unused
 from tinyhw.threads import once
 from tinyhw.uop.program import Program
@@ -70,11 +70,7 @@ def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[i
   function = run(select(program, t), t)
   return function, *encode_function(function)
 
-def code_of(program: Program, arch: str, function: Function, text: bytes) -> Code:
-  arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
-  return Code(program.name, arch, text, arguments, local_bytes=function.local_bytes)
-
 def compile(program: Program, arch: str) -> Code:
   """Compile a program to machine code for the CPU's kernel ABI. describe.py does this with a listing."""
   function, text, _ = assemble(program, arch)
-  return code_of(program, arch, function, text)
+  return cpu_code(program, arch, function, text)

@@ -11,12 +11,13 @@ from tinyhw.isa.x86.model.latency import Microarchitecture, find, microarchitect
 from tinyhw.isa.x86.table import regs
 from tinyhw.isa.x86.table.form import Form
 from tinyhw.isa.x86.table.table import TABLE
-from tinyhw.isa.x86.target import assemble, code_of, target
+from tinyhw.isa.x86.target import assemble, target
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Effect, Function, MInst
 from tinyhw.machine.model.listing import EncodedInst, InstructionInfo, listing
 from tinyhw.machine.model.listing_core import Core, bound_lines
 from tinyhw.machine.model.scoreboard import bound
+from tinyhw.machine.passes import cpu_code
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
@@ -94,5 +95,5 @@ def compile_listed(program: Program, arch: str, microarchitecture: str = "generi
   """Compile a program as target.compile does, and return the listing too."""
   function, text, places = assemble(program, arch)
   grid = program.grid if isinstance(program.grid, int) else None
-  return code_of(program, arch, function, text), describe(function, text, places, arch, microarchitecture, grid,
+  return cpu_code(program, arch, function, text), describe(function, text, places, arch, microarchitecture, grid,
                                                           program.uops)

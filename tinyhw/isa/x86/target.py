@@ -13,7 +13,7 @@ from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst, Reg
 from tinyhw.machine.ir.target import CACHE_LINE_BYTES, Hook, Target, region
-from tinyhw.machine.passes import Before, hook_reasons, run
+from tinyhw.machine.passes import Before, cpu_code, hook_reasons, run
 from tinyhw.threads import once
 from tinyhw.uop.enums import NON_TEMPORAL
 from tinyhw.uop.ops import UOp
@@ -137,11 +137,7 @@ def either(aligned: Function, plain: Function, arguments: list[int]) -> Function
   function.spills, function.reloads = aligned.spills, aligned.reloads
   return function
 
-def code_of(program: Program, arch: str, function: Function, text: bytes) -> Code:
-  arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
-  return Code(program.name, arch, text, arguments, local_bytes=function.local_bytes)
-
 def compile(program: Program, arch: str) -> Code:
   """Compile a program to machine code for the CPU's kernel ABI. describe.py does this with a listing."""
   function, text, _ = assemble(program, arch)
-  return code_of(program, arch, function, text)
+  return cpu_code(program, arch, function, text)
