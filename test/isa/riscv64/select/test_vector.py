@@ -13,7 +13,7 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.riscv64.capabilities import capabilities
 from tinyhw.isa.riscv64.select.rules import VECTOR_BYTES
 from tinyhw.isa.riscv64.select.vector import state_of
-from tinyhw.isa.riscv64.target import compile, target
+from tinyhw.isa.riscv64.target import assemble, compile, target
 from tinyhw.machine.ir.inst import Function
 from tinyhw.machine.select.rules import FLOATS
 from tinyhw.uop.enums import AxisType, Ops
@@ -104,6 +104,24 @@ def test_a_scalar_factor_is_an_operand(arch: str) -> None:
   assert "vfmacc.vf" in names and "vfmv.v.f" not in names
   data = [b"".join(to_bytes(k / 4, f32) for k in range(n)) for n in (4 * lanes, 4 * lanes, 4)]
   run(b.program(), arch, data)
+
+@needs_qemu
+@pytest.mark.parametrize("arch", LEVELS)
+def test_more_vectors_and_masks_than_registers(arch: str) -> None:
+  """Many vectors and masks live at once: whole registers go to the frame and back, beyond 2 KiB, too."""
+  many, lanes, i32 = 120, VECTOR_BYTES[arch] // 4, dtypes.int32
+  b = Builder("pressure")
+  out, x = b.param(0, i32, many * lanes), b.param(1, i32, many * lanes)
+  with b.loop(1, AxisType.GLOBAL):
+    values = [b.load(x, b.const(i32, k * lanes), lanes) for k in range(many)]
+    masks = [b.add(UOp(Ops.CMPLT, dtypes.bool.vec(lanes), (v, values[0]))) for v in values]
+    for k in range(many):
+      at, last = b.const(i32, k * lanes), many - 1 - k
+      b.store(out, at, b.add(masks[last].where(b.add(values[last] + values[k]), values[k])))
+  function = assemble(b.program(), arch)[0]
+  assert function.spills > 40 and function.stack_bytes > 2048
+  data = b"".join(to_bytes((7 * k * k + 5 * k) % 101 - 50, i32) for k in range(many * lanes))
+  run(b.program(), arch, [bytes(4 * many * lanes), data])
 
 def test_conversions_that_are_refused() -> None:
   b = Builder("cast")
