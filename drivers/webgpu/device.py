@@ -207,8 +207,8 @@ class WgpuDevice(Compiled):
         raise DriverError(f"{self.name}: memory cannot be read; start the program again")
       address = self.call("BufferGetConstMappedRange", staging, 0, size)
       ctypes.memmove((ctypes.c_char * size).from_buffer(out), address, size)
-      self.call("BufferUnmap", staging)
-    finally:
+    finally:   # an interrupt leaves no buffer that is mapped, or will be
+      if self.lost is None: self.library.call("BufferUnmap", staging)
       if not mapped: _callbacks.append(answer)   # it may still be called
 
   # **** kernels ****

@@ -1,5 +1,6 @@
 """Buffers on an adapter: bytes there and back at any offset, too large ones."""
 import random
+from typing import Any
 
 import pytest
 from webgpu import adapter
@@ -33,6 +34,21 @@ def test_more_than_one_piece() -> None:
   assert out == data
   device.allocator.free(whole)
   device.allocator.free_cache()
+
+def test_an_interrupted_copy_leaves_no_mapped_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+  device, out = adapter.opened(), bytearray(64)
+  whole = device.allocator.alloc(64)
+  device.allocator.copyin(whole, memoryview(bytes(range(64))))
+  wait = device._wait_until
+  def interrupted(*arguments: Any) -> None:
+    if device.flying[-1].work[0][0].startswith("copy"): raise KeyboardInterrupt
+    wait(*arguments)
+  monkeypatch.setattr(device, "_wait_until", interrupted)
+  with pytest.raises(KeyboardInterrupt): device.allocator.copyout(memoryview(out), whole)
+  monkeypatch.undo()
+  device.allocator.copyout(memoryview(out), whole)
+  assert out == bytes(range(64))
+  device.allocator.free(whole)
 
 def test_what_is_above_the_binding_limit_is_refused_by_its_size() -> None:
   allocator = adapter.opened().allocator
