@@ -18,7 +18,7 @@ import pytest
 
 import tinyhw.emulator as emulator
 from test import suite
-from test.helpers import ENGINES, keeps_host_memory, on
+from test.helpers import ENGINES, keeps_host_memory, on, takes_foreign_memory
 from test.house import scope
 from tinyhw.config import CACHEDIR, CHECK, DEV, EMULATE
 from tinyhw.device import Device
@@ -115,6 +115,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if mark is None or not DEV.value: continue
     if not keeps_host_memory(DEV.value) or name == "host" and suite.is_gpu(DEV.value):
       pytest.skip(f"of the host alone: {mark.args[0]}")
+  foreign = item.get_closest_marker("foreign_memory")
+  if foreign is not None and DEV.value and not takes_foreign_memory(DEV.value): pytest.skip(foreign.args[0])
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
   """Of this process's tests, or, where it shares them among others, of all of them."""

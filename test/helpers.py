@@ -7,6 +7,7 @@ DEV set, also to a device from outside, they run on that alone.
 from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 import contextlib
+import ctypes
 import os
 from typing import Any, NamedTuple
 
@@ -93,6 +94,13 @@ def keeps_host_memory(device: str) -> bool:
   try: buffer = Buffer(device, 1, dtypes.uint8).allocate()
   except DeviceError: return False
   return buffer.allocator.as_memoryview(buffer._buf) is not None
+
+def takes_foreign_memory(device: str) -> bool:
+  """Whether kernels of a device use memory of the program at its address. False where it does not open."""
+  memory = ctypes.create_string_buffer(1)
+  try: Buffer(device, 1, dtypes.uint8).allocate(external_ptr=ctypes.addressof(memory))
+  except DeviceError: return False
+  return True
 
 def only_on(engine: str, *names: str, why: str) -> None:
   """Skip the test on other engines of BUILT_IN than `names`: these show it.

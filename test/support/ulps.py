@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tinyhw import arithmetic
 from tinyhw.codegen.math.decompose import Decomposer
-from tinyhw.codegen.math.transcendental import expand
+from tinyhw.codegen.math.transcendental import expand, unfused
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.isa.x86.select.choice import extremum
@@ -47,15 +47,6 @@ def expression(op: Ops, dtype: DType, fused: bool = True) -> UOp:
   result = expand(UOp(op, dtype, tuple([UOp(Ops.NOOP, dtype, (), k) for k in range(ARITY.get(op, 1))])), fused)
   assert result is not None
   return result if fused else unfused(result)
-
-def unfused(body: UOp) -> UOp:
-  """With each MULACC as a product, rounded, and a sum."""
-  new: dict[UOp, UOp] = {}
-  for u in body.toposort():
-    src = tuple([new[s] for s in u.src])
-    if u.op is Ops.MULACC: new[u] = UOp(Ops.ADD, u.dtype, (UOp(Ops.MUL, u.dtype, src[:2]), src[2]))
-    else: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
-  return new[body]
 
 def operation_count(op: Ops, dtype: DType) -> int:
   """How many operations a function of AVX2 vectors is after decomposition, constants and reinterpretations not counted.

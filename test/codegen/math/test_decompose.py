@@ -4,6 +4,7 @@ The values are corners of the types.
 """
 import itertools
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -51,6 +52,23 @@ def test_other_operations(target: str, lanes: int) -> None:
     for dtype in types: agree(apply(op, dtype, 1, lanes), ALL_TARGETS[target])
   agree(apply(Ops.THREEFRY, dtypes.uint64, 2, lanes), ALL_TARGETS[target])
   agree(apply(Ops.MULACC, dtypes.int32, 3, lanes), ALL_TARGETS[target])
+
+def test_what_is_fused_where_mulacc_is_slow() -> None:
+  """Terms of reductions, in loops and without, are not; LOG2, POW and what is fused by itself are."""
+  slow = replace(AVX2, slow_fused=True)
+  def count(kernel: UOp, target: Capabilities) -> int:
+    return sum(u.op is Ops.MULACC and dtypes.is_float(u.dtype) for u in lower(kernel, target, "k").uops)
+  def total(kind: str, dtype: DType) -> UOp:
+    x, r = UOp.param(1, dtype, N), axis(8, 0, kind)
+    term = x.index(r).load() * x.index(r + 8).load()
+    return UOp.sink(UOp.param(0, dtype, N).index(0).store(term.reduce(Ops.ADD, r)))
+  for kind, dtype in itertools.product(("REDUCE", "UNROLL"), (dtypes.float32, dtypes.float16)):
+    assert count(total(kind, dtype), AVX2) and not count(total(kind, dtype), slow), (kind, dtype)
+  for op, operands in {Ops.MULACC: 3, Ops.LOG2: 1, Ops.POW: 2}.items():
+    kernel = apply(op, dtypes.float32, operands, 1)
+    assert count(kernel, slow) == count(kernel, AVX2) > 0, op
+    agree(kernel, slow)
+  for op in (Ops.EXP, Ops.SIN, Ops.ERF): assert not count(apply(op, dtypes.float32, 1, 1), slow), op
 
 def dot(a: DType, b: DType, lanes: int, total: bool = True) -> UOp:
   """Return the kernel of out[i] = the products of the four bytes of a[i] and b[i], and c[i]."""

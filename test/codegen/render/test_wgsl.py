@@ -75,18 +75,12 @@ def test_what_wgsl_has_not() -> None:
   with pytest.raises(CompileError, match="swap: WGSL has no EXCHANGE; compile without matrix units"):
     render(b.program())
 
-def unfused() -> list[Program]:
-  """The programs without a fused product and sum, which WGSL does not promise."""
-  return [program for program in named() if all(u.op is not Ops.MULACC for u in program.uops)]
-
-@pytest.mark.parametrize("program", [*unfused(), workgroups(), workgroups(5, 48)], ids=lambda p: p.name)
+@pytest.mark.parametrize("program", [*named(), workgroups(), workgroups(5, 48)], ids=lambda p: p.name)
 def test_programs_on_a_device(program: Program) -> None: adapter.check(program, memory_for(program))
 
 @pytest.mark.parametrize("seed", range(16))
 def test_random_programs_on_a_device(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-  """All but divisions and shifts of integers, whose operands codegen limits before, and fused products of floats."""
-  monkeypatch.setattr(program_builder, "FLOAT_OPS", tuple(op for op in program_builder.FLOAT_OPS
-                                                          if op is not Ops.MULACC))
+  """All but divisions and shifts of integers, whose operands codegen limits before."""
   monkeypatch.setattr(program_builder, "INT_OPS", tuple(op for op in program_builder.INT_OPS
                                                         if op not in (Ops.IDIV, Ops.MOD, Ops.SHL, Ops.SHR)))
   made = RandomProgram(seed, steps=14, types=(dtypes.float32, dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64,

@@ -41,3 +41,4 @@ def test_compilers_do_not_know_what_they_would_misuse() -> None:
   assert subtracted == f"exact({name} - exact({name}));"
   assert line(Ops.FDIV, "x", 3.0).endswith("/ exact(3.0f));")
   assert line(Ops.ADD, 2**31 - 1, 1, dtype=dtypes.int32) == "(2147483647i ^ bitcast<i32>(numbers[0].x)) + 1i;"
+  assert line(Ops.MULACC, "x", "x", 0.5).startswith("fused(")

@@ -1,6 +1,8 @@
 """WGSL's functions: which of them a source gets, and on an adapter their results for numbers of all sizes."""
+import math
 import random
 import struct
+from fractions import Fraction
 
 import pytest
 from webgpu import adapter
@@ -73,3 +75,57 @@ def test_conversions_from_floats_on_a_device(name: str, dtype) -> None:  # type:
   found = on_device(f"{name}(bitcast<f32>(a.x))", [(bits, 0) for bits in floats])
   values = [struct.unpack("<f", struct.pack("<I", bits))[0] for bits in floats]
   assert found == [cast(dtypes.float32, dtype)(x) & MASK for x in values]
+
+def number(bits: int) -> float: return float(struct.unpack("<f", struct.pack("<I", bits))[0])
+
+def bits_of(x: float) -> int: return int(struct.unpack("<I", struct.pack("<f", x))[0])
+
+def fused_exactly(x: int, y: int, z: int) -> int:
+  """The bits of a * b + c, of exact fractions, rounded once to the nearest float32, ties to even; NaN is 0x7fc00000."""
+  a, b, c = map(number, (x, y, z))
+  if not all(map(math.isfinite, (a, b, c))):
+    found = math.copysign(math.inf, a) * math.copysign(1, b) if math.inf in (abs(a), abs(b)) else 0.0
+    if math.nan in (a, b, c) or any(map(math.isnan, (a, b, c))) or found and 0 in (a, b): return 0x7fc00000
+    return bits_of(found + c) if not math.isnan(found + c) else 0x7fc00000
+  exact = Fraction(a) * Fraction(b) + Fraction(c)
+  if exact == 0:   # the sum of zeros of both signs, and of opposite numbers, is 0.0
+    return 0x80000000 if not a * b and not c and (x ^ y) & z & 0x80000000 else 0
+  sign, exact = (0x80000000 if exact < 0 else 0), abs(exact)
+  exponent = exact.numerator.bit_length() - exact.denominator.bit_length()
+  if Fraction(2) ** exponent > exact: exponent -= 1
+  unit = Fraction(2) ** max(exponent - 23, -149)
+  rounded = round(exact / unit) * unit   # Python rounds halves of Fractions to even
+  return sign | (0x7f800000 if rounded >= Fraction(2) ** 128 else bits_of(float(rounded)))
+
+SPECIAL = [sign | bits for sign in (0, 1 << 31) for bits in (
+  0, 1, 2, 0x7fffff, 0x800000, 0x800001, 0xffffff, 0x3f7fffff, 0x3f800000, 0x3f800001, 0x33800000, 0x34000000,
+  0x4b800000, 0x7f7fffff, 0x7f800000, 0x7f800001, 0x7fc00000)]
+
+def triples() -> list[tuple[int, int, int]]:
+  """Operands of sums: special ones, any bits, exponents that meet, products that cancel, subnormal results, ties."""
+  draw = random.Random(8)
+  def near(exponent: int) -> int:
+    few = draw.random() < 0.3    # few bits set: ties
+    fraction = draw.getrandbits(2) << 21 | draw.getrandbits(1) if few else draw.getrandbits(23)
+    return draw.getrandbits(1) << 31 | min(max(exponent, 0), 254) << 23 | fraction
+  found = [(x, y, z) for x in SPECIAL for y in SPECIAL for z in SPECIAL[::2]]
+  found += [(draw.getrandbits(32), draw.getrandbits(32), draw.getrandbits(32)) for _ in range(4000)]
+  for _ in range(16000):
+    e, f = draw.randrange(255), draw.randrange(255)
+    if draw.random() < 0.5: f = min(max(draw.randrange(-5, 40) + 127 - e, 0), 254)   # results that are subnormal
+    x, y = near(e), near(f)
+    z = near(e + f - 127 + draw.randrange(-50, 51))
+    if draw.random() < 0.4:      # close to the product with the other sign
+      product = number(x) * number(y)
+      if abs(product) < 3.4e38: z = bits_of(-product) ^ draw.choice((0, 0, 1, 3))
+    found.append((x, y, z))
+  return found
+
+def test_products_and_sums_are_rounded_once_on_a_device() -> None:
+  operands = triples()
+  found = on_device("vec2<u32>(bitcast<u32>(fused(bitcast<f32>(a.x), bitcast<f32>(a.y), bitcast<f32>(b.x))), 0u)",
+                    [(x | y << 32, z) for x, y, z in operands])
+  def canonical(bits: int) -> int: return 0x7fc00000 if bits & 0x7fffffff > 0x7f800000 else bits
+  wrong = [tuple(map(hex, (*given, got, fused_exactly(*given)))) for given, got in zip(operands, found)
+           if canonical(got) != fused_exactly(*given)]
+  assert not wrong, f"{len(wrong)} of {len(operands)}, {wrong[:8]}"

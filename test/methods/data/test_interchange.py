@@ -14,6 +14,7 @@ from tinyhw.errors import ArgumentError, DeviceError, InterchangeError
 from tinyhw.methods.data import dlpack
 
 shares = pytest.mark.host_memory("a GPU's own memory is none that NumPy or PyTorch could look at")
+takes = pytest.mark.foreign_memory("the device has no memory of the program in place")
 
 NUMPY_TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
                "float64")
@@ -99,6 +100,7 @@ def test_what_the_host_cannot_share_is_refused():
 
 # ***** taking *****
 
+@takes
 @pytest.mark.parametrize("kind", NUMPY_TYPES)
 def test_numpy_is_shared(kind):
   a = np.array([[0, 1, 1], [1, 0, 0]]).astype(kind)
@@ -110,6 +112,7 @@ def test_numpy_is_shared(kind):
   Device[x.device].synchronize()   # NumPy sees memory, even while it is written
   assert a.tolist() == x.tolist() and a[0, 1] == (0 if kind == "bool" else 2)
 
+@takes
 def test_what_was_computed_from_shared_memory_is_computed_again_when_asked():
   a = np.arange(4, dtype=np.float32)
   for t in (Tensor.from_dlpack(a), Tensor.from_blob(a.ctypes.data, (4,), "float32")):
@@ -126,6 +129,7 @@ def test_what_was_computed_from_shared_memory_is_computed_again_when_asked():
     total.backward()
     assert scale.grad.tolist() == [3] * 4
 
+@takes
 @pytest.mark.parametrize("other", [
   lambda a, t: Tensor.from_dlpack(a), lambda a, t: Tensor.from_dlpack(a[2:]),
   pytest.param(lambda a, t: Tensor.from_dlpack(t), marks=shares),
@@ -165,6 +169,7 @@ def test_who_else_computes_from_a_file_is_told(tmp_path):
   x.invalidate()
   assert [v.tolist() for v in values] == [[2, 1, 1, 1, 3, 1, 1, 1], [2, 3]]
 
+@takes
 def test_replays_read_shared_memory_in_each_call():
   a = np.ones(3, dtype=np.float32)
   t, step = Tensor.from_dlpack(a), TinyJit(lambda x: (x * 2).realize())
@@ -176,6 +181,7 @@ def test_only_storage_is_invalidated():
   with pytest.raises(ArgumentError, match="has no storage that others could have written"):
     (Tensor([1.0]) + 1).invalidate()
 
+@takes
 def test_permuted_arrays_are_shared():
   a = np.arange(24.0).reshape(2, 3, 4)
   for view in (a.T, a.transpose(1, 0, 2), a.transpose(2, 0, 1)[:, :, None], a[1], a[1, 2, 3:]):
@@ -183,6 +189,7 @@ def test_permuted_arrays_are_shared():
     view[...] += 1
     assert x.tolist() == view.tolist() and x.shape == view.shape
 
+@takes
 def test_memory_at_any_address_is_taken():
   """Kernels of some devices read vectors at multiples of their size: they get a copy."""
   a = np.arange(4097, dtype=np.float32)
@@ -209,6 +216,7 @@ def test_other_strides_and_read_only_memory_are_copied():
   assert a[0, 0, 0] == 0.0
   with pytest.raises(InterchangeError, match="read-only"): Tensor.from_dlpack(a, copy=False)
 
+@takes
 def test_scalars_and_empty_arrays_are_taken():
   assert Tensor.from_dlpack(np.array(3.0)).item() == 3.0 and Tensor.from_dlpack(np.zeros((2, 0))).shape == (2, 0)
   a = np.zeros(2)
@@ -216,6 +224,7 @@ def test_scalars_and_empty_arrays_are_taken():
   a[0] = 1
   assert x.tolist() == [0.0, 0.0]
 
+@takes
 @pytest.mark.slow
 def test_the_array_lives_as_long_as_the_tensor():
   class Array(np.ndarray): pass

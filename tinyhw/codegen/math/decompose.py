@@ -37,13 +37,17 @@ UNSIGNED.update({unsigned: unsigned for unsigned in _SIGNED})
 _templates: dict[tuple[Capabilities, Ops, DType], UOp] = {}
 
 class Decomposer:
-  """The state of the walk. `new`: the new nodes. `wide`: float32 values of nodes of a narrower type, before rounding.
+  """The state of the walk.
+
+  `new`: the new nodes. `wide`: float32 values of nodes of a narrower type, before rounding. `sums`: where MULACC is
+  slow, the variables of reductions, their starts, and the MULACCs that add to them, which need not be fused.
   """
   def __init__(self, capabilities: Capabilities):
     self.capabilities = capabilities
     self.new: dict[UOp, UOp] = {}
     self.wide: dict[UOp, UOp] = {}
     self._known: dict[tuple[Ops, DType], bool] = {}
+    self.sums: set[UOp] = set()
 
   # ***** what the target has *****
 
@@ -124,8 +128,11 @@ class Decomposer:
     key = (self.capabilities, op, src[0].dtype)
     if key not in _templates:
       holes = [UOp(Ops.NOOP, d, (), k) for k, d in enumerate(scalars)]
-      body = transcendental.expand(UOp(op, scalars[0], tuple(holes)), self.has(Ops.MULACC, src[0].dtype))
+      splits = self.capabilities.slow_fused and op not in transcendental.NEED_FUSED
+      is_fused = not splits and self.has(Ops.MULACC, src[0].dtype)
+      body = transcendental.expand(UOp(op, scalars[0], tuple(holes)), is_fused)
       assert body is not None
+      if splits: body = transcendental.unfused(body)
       _templates[key] = self.copied(body, {h: UOp(Ops.NOOP, h.dtype.vec(count), (), h.arg) for h in holes}, count)
     return self._reported(transcendental.FUNCTIONS[op], op, src[0].dtype, src, _fill(_templates[key], src))
 
@@ -141,8 +148,19 @@ class Decomposer:
 
   # ***** the walk *****
 
+  def _operation(self, u: UOp, dtype: DType, src: tuple[UOp, ...]) -> UOp:
+    """Build the operation of a node. A term of a reduction is not fused where MULACC is slow."""
+    if u not in self.sums: return self.build(u.op, dtype, src)
+    return self.alu(Ops.ADD, self.alu(Ops.MUL, *src[:2]), src[2])
+
+  def _note_sum(self, u: UOp) -> None:
+    """Note u if it is the variable of a reduction, the start of a sum, or a MULACC that adds to a sum."""
+    starts = u.op is Ops.ACC or u.op is Ops.CONST and u.arg == 0
+    if starts or u.op is Ops.MULACC and u.src[2] in self.sums: self.sums.add(u)
+
   def visit(self, u: UOp) -> None:
     op = u.op
+    if self.capabilities.slow_fused and dtypes.is_float(u.dtype): self._note_sum(u)
     if u.dtype.scalar() in SMALL_FLOATS and self.narrow(u.dtype) and self._visit_narrow(u): return
     if op in GroupOp.Elementwise and self.narrow(u.src[0].dtype):
       if op is Ops.CAST:
@@ -152,7 +170,7 @@ class Decomposer:
         self.new[u] = self.alu(op, *[self.widened(s) for s in u.src])
         return
     src = tuple([self.get(s) for s in u.src])
-    if op in GroupOp.Elementwise and u.tag != FOLD: self.new[u] = self.build(op, u.dtype, src)
+    if op in GroupOp.Elementwise and u.tag != FOLD: self.new[u] = self._operation(u, u.dtype, src)
     else: self.new[u] = u if src == u.src else UOp(op, u.dtype, src, u.arg, u.tag)
 
   def _visit_narrow(self, u: UOp) -> bool:
@@ -160,7 +178,7 @@ class Decomposer:
     single = dtypes.float32.vec(u.dtype.count)
     if u.op in GroupOp.ALU:
       operands = [self.widened(s) if s.dtype.scalar() in SMALL_FLOATS else self.get(s) for s in u.src]
-      self.wide[u] = self.build(u.op, single, tuple(operands))
+      self.wide[u] = self._operation(u, single, tuple(operands))
       return True
     if u.op in _MOVES and any(s in self.wide for s in u.src):
       self.wide[u] = UOp(u.op, single, tuple([self.widened(s) for s in u.src]), u.arg)

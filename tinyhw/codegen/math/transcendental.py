@@ -48,4 +48,16 @@ def _expand_fused(u: UOp) -> UOp:
   assert result is not None, f"no expansion of {u.op.name}"
   return result
 
+# Functions whose bounds (docs/numerics.md) need products and sums with one rounding.
+NEED_FUSED = frozenset({Ops.LOG2, Ops.POW})
+
+def unfused(body: UOp) -> UOp:
+  """Return an expression with each MULACC as a product, which is rounded, and a sum."""
+  new: dict[UOp, UOp] = {}
+  for u in body.toposort():
+    src = tuple([new[s] for s in u.src])
+    if u.op is Ops.MULACC: new[u] = UOp(Ops.ADD, u.dtype, (UOp(Ops.MUL, u.dtype, src[:2]), src[2]))
+    else: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
+  return new[body]
+
 expansions: dict[Ops, Callable[[UOp], UOp]] = {op: _expand_fused for op in FUNCTIONS}

@@ -32,7 +32,7 @@ IN_OPENCL = (pairs(GroupOp.Elementwise - GroupOp.Transcendental - DOTS - {Ops.TH
 DOUBLES = pairs(GroupOp.Elementwise - GroupOp.Transcendental - DOTS - {Ops.MAX}, (dtypes.float64,))
 IN_WGSL = (pairs(GroupOp.Elementwise - GroupOp.Transcendental - DOTS
                  - {Ops.THREEFRY}, (dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64, dtypes.float32))
-           - pairs(frozenset({Ops.MAX, Ops.MULACC}), (dtypes.float32,))
+           - pairs(frozenset({Ops.MAX}), (dtypes.float32,))
            | pairs(frozenset({Ops.AND, Ops.OR, Ops.XOR, Ops.CMPEQ, Ops.CMPNE, Ops.WHERE}), (dtypes.bool,))
            | pairs(frozenset({Ops.CAST}), (*dtypes.ints, dtypes.bool))
            | pairs(frozenset({Ops.BITCAST, Ops.WHERE}), (*dtypes.ints, *dtypes.narrow_floats)))
@@ -62,8 +62,8 @@ METAL = Capabilities(
 
 LOOPS = "loops"   # a feature of WGSL's arch: with the iterations after which a driver ends all loops of a lane
 WGSL = Capabilities(
-  vector_bytes=16, vector_lanes=4, vector_registers=64, aligned=True, flushes=True, threads=64, lanes=LANES,
-  operations=IN_WGSL, local_bytes=16 * 1024, cache_bytes=(16 * 1024, 512 * 1024, 8 << 20))
+  vector_bytes=16, vector_lanes=4, vector_registers=64, aligned=True, flushes=True, slow_fused=True, threads=64,
+  lanes=LANES, operations=IN_WGSL, local_bytes=16 * 1024, cache_bytes=(16 * 1024, 512 * 1024, 8 << 20))
 
 @once
 def capabilities(arch: str) -> Capabilities:

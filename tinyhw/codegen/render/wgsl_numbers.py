@@ -115,6 +115,7 @@ def float_operation(source: SourceText, u: UOp, x: list[str]) -> str | None:
     nans = [f"{helper(source, 'is_nan')}({y})" for y in dict.fromkeys(x)
             if not never_nan(u.src[x.index(y)])]
     return " || ".join([f"({x[0]} != {exact}({x[1]}))", *nans])
+  if u.op is Ops.MULACC: return f"{helper(source, 'fused')}({', '.join(x)})"
   if len(x) == 2 and x[0] == x[1]: x = [x[0], f"{exact}({x[1]})"]   # x - x is not 0 where x is infinite
   if u.op in GroupOp.Comparison: return f"{x[0]} {INFIX[u.op]} {exact}({x[1]})"
   return f"{exact}({x[0]} {INFIX[u.op]} {x[1]})" if u.op in (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV) else None

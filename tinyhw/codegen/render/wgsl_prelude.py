@@ -3,6 +3,9 @@
 A 64-bit integer is a `vec2<u32>`, its low word first. `numbers[0].x` is an argument that is always 0. No compiler knows
 that, so a number that was XORed with it is unknown to it: `exact` keeps compilers from changing float arithmetic, since
 WGSL allows them to assume that NaNs and infinities do not exist, and to reassociate.
+
+WGSL's own fma may round twice. `fused` rounds a * b + c once. It computes with integers: the operand of the larger
+exponent has its first bit at 62. The other one is shifted to it, and its lowest bit is set if bits are lost (sticky).
 """
 from __future__ import annotations
 import re
@@ -98,6 +101,58 @@ fn f32_to_i64(x: f32) -> vec2<u32> {
 fn f32_to_u64(x: f32) -> vec2<u32> {
   if (x >= 0.0f && x < 18446744073709551616.0f) { return magnitude64(x); }
   return f32_to_i64(x);
+}
+
+fn zeros64(a: vec2<u32>) -> u32 { return select(countLeadingZeros(a.y), 32u + countLeadingZeros(a.x), a.y == 0u); }
+fn shr_sticky(a: vec2<u32>, by: u32) -> vec2<u32> {
+  if (by >= 64u) { return vec2<u32>(1u, 0u); }
+  let kept = shr_u64(a, by);
+  return vec2<u32>(kept.x | select(1u, 0u, equal64(shl64(kept, by), a)), kept.y);
+}
+fn rounded(a: vec2<u32>, exponent: i32, sign: u32) -> u32 {
+  let zeros = zeros64(a);
+  let biased = exponent + 190i - i32(zeros);
+  if (biased >= 255i) { return sign | 0x7f800000u; }
+  let top = shr_sticky(shl64(a, zeros), u32(max(1i - biased, 0i)));
+  let rest = ((top.y & 0xffu) << 1u) | select(0u, 1u, top.x != 0u);
+  let even = top.y >> 8u;
+  let fraction = even + select(0u, 1u, rest > 256u || (rest == 256u && (even & 1u) == 1u));
+  return sign | ((u32(max(biased - 1i, 0i)) << 23u) + fraction);
+}
+fn fraction24(x: u32) -> vec2<u32> {
+  return vec2<u32>((x & 0x7fffffu) | select(0u, 0x800000u, (x & 0x7f800000u) != 0u), 0u);
+}
+fn exponent24(x: u32) -> i32 { return max(i32((x >> 23u) & 255u), 1i) - 150i; }
+fn fused_bits(x: u32, y: u32, z: u32) -> u32 {
+  let infinity = 0x7f800000u;
+  let a = x & 0x7fffffffu; let b = y & 0x7fffffffu; let c = z & 0x7fffffffu;
+  let sign = (x ^ y) & 0x80000000u;
+  let sign_c = z & 0x80000000u;
+  if (max(max(a, b), c) >= infinity) {
+    let is_infinite = max(a, b) == infinity;
+    let is_opposite = c == infinity && sign != sign_c;
+    let is_nan = max(max(a, b), c) > infinity || (is_infinite && (min(a, b) == 0u || is_opposite));
+    return select(select(z, sign | infinity, is_infinite), 0x7fc00000u, is_nan);
+  }
+  if (a == 0u || b == 0u) { return select(z, sign & sign_c, c == 0u); }
+  let product = mul64(fraction24(x), fraction24(y));
+  let up = zeros64(product) - 1u;
+  let high = shl64(product, up);
+  let at = exponent24(x) + exponent24(y) - i32(up);
+  if (c == 0u) { return rounded(high, at, sign); }
+  let up_c = zeros64(fraction24(z)) - 1u;
+  let high_c = shl64(fraction24(z), up_c);
+  let at_c = exponent24(z) - i32(up_c);
+  let is_less = at < at_c || (at == at_c && less_u64(high, high_c));
+  let larger = select(high, high_c, is_less);
+  let smaller = shr_sticky(select(high_c, high, is_less), u32(abs(at - at_c)));
+  if (sign == sign_c) { return rounded(add64(larger, smaller), max(at, at_c), sign); }
+  let difference = sub64(larger, smaller);
+  if (equal64(difference, vec2<u32>(0u, 0u))) { return 0u; }
+  return rounded(difference, max(at, at_c), select(sign, sign_c, is_less));
+}
+fn fused(a: f32, b: f32, c: f32) -> f32 {
+  return bitcast<f32>(fused_bits(bitcast<u32>(a), bitcast<u32>(b), bitcast<u32>(c)));
 }
 """
 # in the order in which they call each other: later ones call earlier ones

@@ -39,6 +39,8 @@ class Capabilities:
   - second_level_rate: bytes from the second-level cache that cost such a worker a cycle, which arithmetic does not
     hide. 0: it hides all.
   - flushes: arithmetic may take subnormal numbers of float32 for zeros. Moves keep them.
+  - slow_fused: MULACC of floats takes many instructions. Reductions and most functions multiply and add instead; the
+    expressions that need one rounding keep it (codegen/math/decompose.py).
   - maxima: types of floats with a maximum instruction. It returns NaN if one operand is NaN, but any one of two zeros.
     It is for reductions of many values.
 
@@ -111,6 +113,7 @@ class Capabilities:
   exchanges: bool = False
   vector_lanes: int = 0
   flushes: bool = False
+  slow_fused: bool = False
 
   def allowing(self, names: Collection[str]) -> Capabilities:
     """Return the capabilities with the shapes that these variables allow.
