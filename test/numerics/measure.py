@@ -61,8 +61,8 @@ TABLE = """| | float32 | float64 | float16 | bfloat16 | fp8e4m3 | fp8e5m2 | PYTH
 """
 FUNCTIONS = """
 The cost of each function, in vector instructions of an AVX2 target without constants. *Unfused* is the error on a
-target without fused multiply-add, where MULACC is rounded twice. No device here is one (CLANG calls `fma` where the
-processor has no such instruction).
+target without fused multiply-add, where MULACC is rounded twice. WEBGPU is one, except for LOG2 and POW
+(hardware/webgpu.md). CLANG calls `fma` where the processor has no such instruction.
 
 | | instructions, float32 | float64 | unfused ULP, float32 | float64 | always exact |
 |---|---|---|---|---|---|
@@ -193,7 +193,7 @@ operands promote to. Integers wrap, and a product of bools is True if any of its
 ORDER = """
 max and min keep the type; `dtype=` names both the accumulator and the result. float16, bfloat16 and fp8 are rounded
 once, at the end. var, std and layernorm take the mean first, then squares of differences (two passes). Products of a
-matmul or convolution are added with one rounding (MULACC).
+matmul or convolution are added with one rounding (MULACC); on WEBGPU they are rounded first.
 
 A processor with AVX512-BF16 sums products of two bfloat16 at once (DOT2), if both operands are in memory and adjacent
 along the sum, as in `x @ w.T`. Each product is added with one rounding. Subnormal numbers among the operands and the

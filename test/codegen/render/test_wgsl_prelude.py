@@ -119,6 +119,10 @@ def triples() -> list[tuple[int, int, int]]:
       product = number(x) * number(y)
       if abs(product) < 3.4e38: z = bits_of(-product) ^ draw.choice((0, 0, 1, 3))
     found.append((x, y, z))
+  for _ in range(1000):          # products half way between two numbers, and a far smaller term: only its sign counts
+    e = draw.randrange(80, 240)
+    x = draw.getrandbits(1) << 31 | e << 23 | draw.getrandbits(21) | 1
+    found.append((x, 0x3fc00000, near(draw.randrange(0, e - 60)) | 1))
   return found
 
 def test_products_and_sums_are_rounded_once_on_a_device() -> None:
