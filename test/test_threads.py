@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from typing import Any
 
 import pytest
@@ -250,6 +251,23 @@ def run(program: str) -> int:
 
 @needs_fork
 def test_a_fork_waits_for_what_another_thread_imports() -> None: assert run(SLOW) == 0
+
+class ChangingOnce(weakref.WeakSet):   # type: ignore[type-arg]
+  """A set that another thread changes while it is iterated over for the first time."""
+  changed = False
+  def __iter__(self) -> Any:
+    if not self.changed:
+      self.changed = True
+      raise RuntimeError("Set changed size during iteration")
+    return super().__iter__()
+
+def test_a_lock_that_is_registered_meanwhile_stops_no_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+  small = threading.Lock()
+  monkeypatch.setattr(threads, "_kept", ChangingOnce([small]))
+  threads.hold_for_fork()
+  assert small.locked(), "it is held until the fork is done"
+  threads.release_after_fork()
+  assert not small.locked()
 
 @pytest.mark.host("a copied process has none of the GPUs of the one that it was copied from")
 @needs_fork

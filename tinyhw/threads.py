@@ -41,6 +41,12 @@ def kept_in_forks(small: L) -> L:
   _kept.add(small)
   return small
 
+def _kept_now() -> list[Any]:
+  """Return the registered locks. Another thread may register or drop one meanwhile: iterating then starts again."""
+  while True:
+    try: return list(_kept)
+    except RuntimeError: continue
+
 def alone(function: F) -> F:
   """Decorate a function so that it holds the lock: one thread at a time runs it."""
   @functools.wraps(function)
@@ -72,7 +78,7 @@ def hold_for_fork() -> None:
   while True:
     # Until the fork no other thread starts an import or takes a free lock.
     sys.setswitchinterval(1.0)
-    taken = [small for small in list(_kept) if small.acquire(blocking=False)]
+    taken = [small for small in _kept_now() if small.acquire(blocking=False)]
     if len(taken) == len(_kept) and not importing() or time.monotonic() - begin > _LONGEST_WAIT: break
     for small in taken: small.release()
     sys.setswitchinterval(interval)

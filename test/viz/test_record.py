@@ -90,8 +90,8 @@ def test_schedules_tell_what_ran(made: tuple[Archive, list[float]]) -> None:
   index = recordings.read(made[0], "index")
   found = [recordings.read(made[0], f"schedule/{n}") for n in range(len(index["schedules"]))]
   for row, s in zip(index["schedules"], found):
-    assert [s["name"] for s in s["steps"]] == ["graph", "broadcast", "weights", "split", "mask", "fuse", "lower",
-                                              "order", "group", "plan"]
+    assert [s["name"] for s in s["steps"]] == ["graph", "broadcast", "weights", "operands", "split", "mask", "fuse",
+                                              "lower", "order", "group", "plan"]
     for k, kernel in enumerate(row["kernels"]):
       assert kernel["name"] == "copy" or kernel["made"] and all(index["kernels"][n]["device"] in kernel["device"]
                                                                 for n in kernel["made"])
