@@ -29,7 +29,7 @@ MOST_FLYING = 48         # command buffers under way: a queue has 64, and then w
 LANGUAGE = 3 << 16       # of kernels: 3.0, of macOS 13
 CONCURRENT = 1           # MTLDispatchTypeConcurrent
 SAFE, PRECISE = 0, 1     # MTLMathModeSafe, MTLMathFloatingPointFunctionsPrecise
-COMPLETED, FAILED = 4, 5 # MTLCommandBufferStatus
+COMMITTED, COMPLETED, FAILED = 2, 4, 5 # MTLCommandBufferStatus
 VIRTUAL = 20             # factor of the deadlines of a virtual GPU
 SHOWN_LINES = 20         # of the compiler's messages
 
@@ -148,10 +148,17 @@ class MetalDevice(Compiled):
         objc.send(encoder, "endEncoding")
         if not is_encoded:
           for thing in (buffer, *state.kept): objc.release(thing)
-      objc.send(buffer, "commit")
-    self.submitted += 1
+      self.submitted += 1
+      flight = MetalSubmission(self.submitted, buffer, list(map(work_of, launches)), tuple(state.kept))
+      try:   # an interrupt may come before or after the GPU has the command buffer
+        self.flying.append(flight)
+        objc.send(buffer, "commit")
+      except BaseException:
+        if objc.send(buffer, "status") < COMMITTED:
+          if flight in self.flying: self.flying.remove(flight)
+          for thing in (buffer, *state.kept): objc.release(thing)
+        raise
     self.workgroups += sum(launch.grid for launch in launches)
-    self.flying.append(MetalSubmission(self.submitted, buffer, list(map(work_of, launches)), tuple(state.kept)))
 
   def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
     """Run launches one by one. Return when each began and ended by the GPU's clock, in nanoseconds of

@@ -119,6 +119,23 @@ def test_an_interrupt_while_encoding_leaves_nothing(mac: Opener, monkeypatch: py
   device.submit([Launch(program, [a], [1], 1)])
   assert contents(device, a)[:4] == [1] * 4 and "MTLCommandBuffer" not in computer.census()
 
+@pytest.mark.parametrize("committed", (False, True))
+def test_an_interrupt_at_the_commit(committed: bool, mac: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Before it nothing runs. After it the device knows the submission, so that nobody writes to its buffers early."""
+  computer, device = mac()
+  a, program = filled(device, [0] * 4), device.load(code())
+  send = device.objc.send
+  def interrupted(receiver: int, name: str, *arguments: object) -> object:
+    if name != "commit": return send(receiver, name, *arguments)
+    if committed: send(receiver, name)
+    raise KeyboardInterrupt
+  with monkeypatch.context() as patch:
+    patch.setattr(device.objc, "send", interrupted)
+    with pytest.raises(KeyboardInterrupt): device.submit([Launch(program, [a], [1], 1)])
+  assert len(device.flying) == committed
+  device.synchronize()
+  assert contents(device, a)[:4] == [int(committed)] * 4 and "MTLCommandBuffer" not in computer.census()
+
 def test_times(mac: Opener) -> None:
   _, device = mac()
   a, program = filled(device, [0] * 16), device.load(code())
