@@ -1,4 +1,5 @@
-"""Time transformers beside PyTorch: decoding and prefill of GPT-2 124M and of a Llama of 1.1B, attention, an LSTM.
+"""Time transformers beside PyTorch: decoding and prefill of GPT-2 124M and of a Llama of 1.1B, attention, an LSTM,
+layers of an MLP.
 
     python3 test/bench/transformers.py [workload ...] [--seconds 9] [--no-torch]
 
@@ -49,7 +50,8 @@ DECODERS = {f"{name} {kind} {dtype}": (name, dtype, tokens) for name, dtypes in
             for kind, tokens in (("decode", 1), ("prefill", PROMPT))}
 ATTENTION = ("attention", "attention backward")
 MEMORY = "memory"
-WORKLOADS = [MEMORY, *DECODERS, *ATTENTION, "lstm 64", "lstm 128"]
+MLP = "mlp"   # rows, and columns of each of three layers
+WORKLOADS = [MEMORY, *DECODERS, *ATTENTION, "lstm 64", "lstm 128", "mlp 128 1024", "mlp 512 512", "mlp 1024 1024"]
 
 # ***** tinyhw *****
 
@@ -99,6 +101,23 @@ def ours(workload: str) -> turns.Run | None:
       return y.realize() if workload == "attention" else Tensor.realize(*y.gradient(q, k, v, gradient=g))
     attended = TinyJit(attend)
     return lambda: attended().numpy()[0, 0, 0]
+  if workload.startswith(MLP):
+    rows, columns = map(int, workload.split()[1:])
+    batch = Tensor.randn(rows, columns).realize()
+    layers = [(Tensor.randn(columns, columns) / columns ** 0.5).contiguous().realize() for _ in range(3)]
+    for t in layers: t.requires_grad = True
+    descent = nn.optim.SGD(layers, lr=1e-3)
+    def learn() -> Any:
+      y = batch
+      for t in layers: y = (y @ t.T).relu()
+      descent.zero_grad()
+      loss = y.square().mean().backward()
+      descent.step()
+      return loss.realize()
+    learning = TinyJit(learn)
+    def learned() -> Any:
+      with Tensor.train(): return learning().item()
+    return learned
   steps = int(workload.split()[1])
   x, weights = Tensor.randn(steps, 64, 256).realize(), [
     (Tensor.randn(*size) / 16).contiguous().realize() for size in ((1024, 256), (1024, 256))]
@@ -161,6 +180,20 @@ def theirs(workload: str) -> turns.Run | None:
       y = f.scaled_dot_product_attention(q, k, v, is_causal=True)
       return y if workload == "attention" else torch.autograd.grad(y, (q, k, v), g)
     return attend
+  if workload.startswith(MLP):
+    rows, columns = map(int, workload.split()[1:])
+    batch = torch.randn(rows, columns)
+    layers = [(torch.randn(columns, columns) / columns ** 0.5).requires_grad_() for _ in range(3)]
+    descent = torch.optim.SGD(layers, lr=1e-3)
+    def learn() -> Any:
+      y = batch
+      for t in layers: y = (y @ t.T).relu()
+      descent.zero_grad()
+      loss = y.square().mean()
+      loss.backward()
+      descent.step()
+      return loss.item()
+    return learn
   steps = int(workload.split()[1])
   x, model = torch.randn(steps, 64, 256), torch.nn.LSTM(256, 256, bias=False)
   optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)

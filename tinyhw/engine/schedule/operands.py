@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 
 from tinyhw.dtype import dtypes
-from tinyhw.engine.schedule.weights import narrowest
+from tinyhw.engine.schedule.weights import narrowest, with_factors
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -42,23 +42,8 @@ class Factor(NamedTuple):
   uses: int
 
 def store_operands(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[UOp]:
-  """Return the same graph with operands stored anew. came: receives, for each new node, the node that it replaces."""
-  nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
-  new: dict[UOp, UOp] = {}
-  changed = False
-  for u in nodes:
-    src = tuple([new[s] for s in u.src])
-    new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
-    if u.op is not Ops.REDUCE_AXIS or u.arg[0] is not Ops.ADD: continue
-    product = new[u].src[0]
-    factors = stored(product, u.arg[1])
-    if factors == product.src: continue
-    made = UOp(product.op, product.dtype, factors, product.arg, product.tag)
-    new[u] = UOp(u.op, u.dtype, (made,), u.arg, u.tag)
-    changed = True
-  if not changed: return roots
-  if came is not None: came.update((v, came.get(u, u)) for u, v in new.items() if v is not u)
-  return [new[r] for r in roots]
+  """Return the same graph with operands stored anew. came: as for `with_factors`."""
+  return with_factors(roots, stored, came)
 
 def stored(product: UOp, summed: tuple[int, ...]) -> tuple[UOp, ...]:
   """Return the factors of a product, one of them with its array stored anew if that pays."""
@@ -78,7 +63,7 @@ def stored(product: UOp, summed: tuple[int, ...]) -> tuple[UOp, ...]:
 
 def factors_of(product: UOp, summed: tuple[int, ...]) -> tuple[Factor, Factor] | None:
   """Return the factors of a matrix product of numbers, which may be batched; None for another sum."""
-  if product.op is not Ops.MUL or product.dtype not in (dtypes.float32, dtypes.float64): return None
+  if product.dtype not in (dtypes.float32, dtypes.float64): return None
   if not all(f.op is Ops.EXPAND for f in product.src) or not all(isinstance(n, int) for n in product.shape): return None
   inside = [k for k in summed if product.shape[k] != 1]
   if len(inside) != 1: return None

@@ -41,7 +41,9 @@ from tinyhw.engine.schedule.split import split_reductions
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, to_indices
 
-if TYPE_CHECKING: from tinyhw.engine.schedule.masks import Hidden
+if TYPE_CHECKING:
+  from tinyhw.device_interface import Compiled
+  from tinyhw.engine.schedule.masks import Hidden
 
 CACHE_SIZE = 512
 DROPPED = frozenset({Ops.DETACH, Ops.CONTIGUOUS_BACKWARD})
@@ -254,11 +256,11 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
     from tinyhw.engine.schedule.broadcast import reduce_once  # 0.3 ms to load, for graphs that repeat an operand
     roots = reduce_once(roots, came)
   passed("broadcast", roots)
-  if Ops.REDUCE_AXIS in ops and Ops.EXPAND in ops and copies_operands(roots[0].device):
+  if Ops.REDUCE_AXIS in ops and Ops.EXPAND in ops and opened(roots[0].device).copies_operands:
     from tinyhw.engine.schedule.weights import order_weights  # 0.3 ms to load, for products of GPUs
     roots = order_weights(roots, came)
   passed("weights", roots)
-  if Ops.REDUCE_AXIS in ops and Ops.EXPAND in ops and shares_operands(roots[0].device):
+  if Ops.REDUCE_AXIS in ops and Ops.EXPAND in ops and opened(roots[0].device).shares_operands:
     from tinyhw.engine.schedule.operands import store_operands  # 0.3 ms to load, for products of CPUs
     roots = store_operands(roots, came)
   passed("operands", roots)
@@ -293,15 +295,10 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   return Schedule(kernels, by_device, storage, plan, next((d for d in (r.device for r in roots) if d), ""),
                   {g: x for g, x in local.items() if is_multi(g)}, inner)
 
-def copies_operands(device: str | tuple[str, ...] | None) -> bool:
-  """Do lanes of a device copy the operands of products to shared memory?"""
+def opened(device: str | tuple[str, ...] | None) -> Compiled:
+  """Return the device of a node, or the first of several. A node without one runs on the default device."""
   name = device if isinstance(device, str) or device is None else device[0]
-  return Device[name or Device.DEFAULT].copies_operands
-
-def shares_operands(device: str | tuple[str, ...] | None) -> bool:
-  """Do all lanes of a device share an operand of a product?"""
-  name = device if isinstance(device, str) or device is None else device[0]
-  return Device[name or Device.DEFAULT].shares_operands
+  return Device[name or Device.DEFAULT]
 
 def _inner(storage: dict[UOp, UOp], plan: MemoryPlan, came: dict[UOp, UOp]) -> dict[UOp, UOp]:
   """Return the temporary BUFFERs that hold values of canonical nodes. came: the nodes that new nodes replace."""

@@ -11,6 +11,7 @@ the right order takes a small kernel of its own:
 On a CPU, panels do that. Input and output are tensor graphs. Cost: linear in the graph.
 """
 from __future__ import annotations
+from collections.abc import Callable
 
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -19,7 +20,16 @@ MOST_WEIGHTS = 1 << 22  # elements of weights: more would take longer to write t
 LEAST_USES = 256        # of each element by products, from which a kernel pays that writes and reads it once more
 
 def order_weights(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[UOp]:
-  """Return the same graph with weights in order. came: receives, for each new node, the node that it replaces."""
+  """Return the same graph with weights in order. came: as for `with_factors`."""
+  return with_factors(roots, ordered_factors, came)
+
+def with_factors(roots: list[UOp], change: Callable[[UOp, tuple[int, ...]], tuple[UOp, ...]],
+                 came: dict[UOp, UOp] | None = None) -> list[UOp]:
+  """Return the same graph with other factors in its sums of products.
+
+  change: the factors of a MUL, by the MUL and the summed axes. came: receives, for each new node, the node that it
+  replaces.
+  """
   nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
   new: dict[UOp, UOp] = {}
   changed = False
@@ -28,14 +38,19 @@ def order_weights(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[
     new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
     if u.op is not Ops.REDUCE_AXIS or u.arg[0] is not Ops.ADD: continue
     products = new[u].src[0]
-    if products.op is not Ops.MUL or not all(is_repeated(f) for f in products.src): continue
-    factors = tuple([ordered(f, u.arg[1]) for f in products.src])
+    if products.op is not Ops.MUL: continue
+    factors = change(products, u.arg[1])
     if factors == products.src: continue
     new[u] = UOp(u.op, u.dtype, (UOp(products.op, products.dtype, factors, products.arg, products.tag),), u.arg, u.tag)
     changed = True
   if not changed: return roots
   if came is not None: came.update((v, came.get(u, u)) for u, v in new.items() if v is not u)
   return [new[r] for r in roots]
+
+def ordered_factors(products: UOp, summed: tuple[int, ...]) -> tuple[UOp, ...]:
+  """Return the factors of products with weights in order."""
+  if not all(is_repeated(f) for f in products.src): return products.src
+  return tuple([ordered(f, summed) for f in products.src])
 
 def is_repeated(f: UOp) -> bool:
   """Is a factor an array whose elements several products use, as both operands of a matrix product are?"""
