@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ PREFIX = "wgpu"
 WHEEL = "wgpu"   # the Python package that has the library in its folder `resources`; it is not imported
 NAMES = ("libwgpu_native-release.so", "libwgpu_native-release.dylib", "wgpu_native-release.dll", "libwgpu_native.so",
          "libwgpu_native.dylib", "wgpu_native.dll")
+WAYLAND = "WAYLAND_DISPLAY"   # the socket of the desktop's display, for libwayland
 _pointer, _size, _u32, _u64 = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32, ctypes.c_uint64
 _make = (_pointer, _pointer, _pointer)
 _release = (None, _pointer)
@@ -75,6 +78,20 @@ def text_of(view: Any) -> str:
   """Return a text of the library, which it keeps."""
   return ctypes.string_at(view.data, view.length).decode("utf-8", "replace") if view.data and view.length else ""
 
+@contextmanager
+def without_wayland() -> Iterator[None]:
+  """Keep libwayland quiet where the environment names no display.
+
+  Mesa's Vulkan layer asks Wayland which GPU shows the desktop. Without XDG_RUNTIME_DIR libwayland prints an error for
+  each question; a path that is no socket fails without a word.
+  """
+  if "XDG_RUNTIME_DIR" in os.environ or WAYLAND in os.environ:
+    yield
+    return
+  os.environ[WAYLAND] = os.devnull
+  try: yield
+  finally: del os.environ[WAYLAND]
+
 class Text:
   """A text for the library. Valid as long as this object lives."""
   def __init__(self, text: bytes):
@@ -106,7 +123,8 @@ class WgpuLibrary:
   def adapters(self) -> list[int]:
     """Return the handles of all adapters but OpenGL's; the caller releases them."""
     options = webgpu.InstanceEnumerateAdapterOptions(backends=webgpu.BACKEND_PRIMARY)
-    count = self.call("InstanceEnumerateAdapters", self.instance, ctypes.addressof(options), None)
-    found = (_pointer * max(count, 1))()
-    count = min(count, self.call("InstanceEnumerateAdapters", self.instance, ctypes.addressof(options), found))
+    with without_wayland():
+      count = self.call("InstanceEnumerateAdapters", self.instance, ctypes.addressof(options), None)
+      found = (_pointer * max(count, 1))()
+      count = min(count, self.call("InstanceEnumerateAdapters", self.instance, ctypes.addressof(options), found))
     return [handle or 0 for handle in found[:count]]

@@ -1,5 +1,6 @@
 """wgpu-native's library: where it is looked for, its version, functions that are missing."""
 import ctypes
+import os
 import sys
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from webgpu.fake_wgpu import Adapter, FakeWgpu
 
 from tinyhw.config import Context
-from tinyhw.drivers.webgpu.library import Text, WgpuLibrary, library_paths, load_library, text_of
+from tinyhw.drivers.webgpu.library import Text, WgpuLibrary, library_paths, load_library, text_of, without_wayland
 from tinyhw.errors import DeviceError
 
 def test_a_named_library_is_the_only_one() -> None:
@@ -37,6 +38,15 @@ def test_other_versions_and_libraries_are_refused() -> None:
     WgpuLibrary(FakeWgpu(Adapter(), version=27 << 24 | 4 << 8))
   with pytest.raises(DeviceError, match="the library has no wgpuQueueSubmit; it is another library, or of another"):
     WgpuLibrary(FakeWgpu(Adapter(), without=("QueueSubmit",)))
+
+@pytest.mark.parametrize("given", [{}, {"XDG_RUNTIME_DIR": "/run/user/1"}, {"WAYLAND_DISPLAY": "wayland-1"}])
+def test_without_a_display_libwayland_is_quiet(monkeypatch: pytest.MonkeyPatch, given: dict[str, str]) -> None:
+  for name in ("XDG_RUNTIME_DIR", "WAYLAND_DISPLAY"): monkeypatch.delenv(name, raising=False)
+  for name, value in given.items(): monkeypatch.setenv(name, value)
+  before = dict(os.environ)
+  with without_wayland():
+    assert dict(os.environ) == (before if given else {**before, "WAYLAND_DISPLAY": os.devnull})
+  assert dict(os.environ) == before
 
 def test_texts() -> None:
   text = Text("größer".encode())
