@@ -3,6 +3,7 @@
 | file | content |
 |---|---|
 | polling.py | the pause between two polls of a device whose own wait has no deadline |
+| signals.py | signals of the program wait during an operation that must not end halfway |
 | queue.py | waits with a deadline, a timeline, rings, memory for a submission |
 | memory.py | memory from a kernel driver, buffers in it, and transfers of bytes |
 | launch.py | kernels in the GPU's memory, arguments, recordings |

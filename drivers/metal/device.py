@@ -17,6 +17,7 @@ from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu.launch import Work, shown, work_of
 from tinyhw.drivers.gpu.polling import give_way, pause
+from tinyhw.drivers.gpu.signals import SIGNALS
 from tinyhw.drivers.metal.facts import MetalFacts
 from tinyhw.drivers.metal.launch import BATCH, MetalEncoder, MetalProgram, MetalRecording, checked, order_of_batches
 from tinyhw.drivers.metal.memory import MetalAllocator
@@ -29,7 +30,7 @@ MOST_FLYING = 48         # command buffers under way: a queue has 64, and then w
 LANGUAGE = 3 << 16       # of kernels: 3.0, of macOS 13
 CONCURRENT = 1           # MTLDispatchTypeConcurrent
 SAFE, PRECISE = 0, 1     # MTLMathModeSafe, MTLMathFloatingPointFunctionsPrecise
-COMMITTED, COMPLETED, FAILED = 2, 4, 5 # MTLCommandBufferStatus
+COMPLETED, FAILED = 4, 5 # MTLCommandBufferStatus
 VIRTUAL = 20             # factor of the deadlines of a virtual GPU
 SHOWN_LINES = 20         # of the compiler's messages
 
@@ -125,18 +126,17 @@ class MetalDevice(Compiled):
         self._enqueue(started[start:start + BATCH], waits[start:start + BATCH])
 
   def _enqueue(self, launches: Sequence[Launch], waits: Sequence[bool]) -> None:
-    """Start one submission."""
+    """Start one submission. In the pool no signal's handler runs, so the device knows what the GPU has."""
     self.check()
     self.returned.take()
     self._make_room()
     objc = self.objc
     with objc.pool():
-      buffer, is_encoded = objc.send(self.queue, "commandBuffer"), False
+      buffer = objc.send(self.queue, "commandBuffer")
       encoder = objc.send(buffer, "computeCommandEncoderWithDispatchType:", CONCURRENT) if buffer else None
       if not encoder: raise DriverError(f"{self.name} ({self.about.title}) gives no command buffer; start the program "
                                         f"again")
-      objc.keep(buffer)
-      state = MetalEncoder(objc, encoder)
+      state, is_encoded = MetalEncoder(objc, encoder), False
       try:
         objc.send(encoder, "waitForFence:", self.fence)
         for launch, wait in zip(launches, waits):
@@ -144,21 +144,15 @@ class MetalDevice(Compiled):
           state.launch(launch)
         objc.send(encoder, "updateFence:", self.fence)
         is_encoded = True
-      finally:   # an interrupt leaves a command buffer that is not committed, and does nothing
+      finally:   # an error leaves a command buffer that is not committed, and does nothing
         objc.send(encoder, "endEncoding")
         if not is_encoded:
-          for thing in (buffer, *state.kept): objc.release(thing)
+          for thing in state.kept: objc.release(thing)
       self.submitted += 1
-      flight = MetalSubmission(self.submitted, buffer, list(map(work_of, launches)), tuple(state.kept))
-      try:   # an interrupt may come before or after the GPU has the command buffer
-        self.flying.append(flight)
-        objc.send(buffer, "commit")
-      except BaseException:
-        if objc.send(buffer, "status") < COMMITTED:
-          if flight in self.flying: self.flying.remove(flight)
-          for thing in (buffer, *state.kept): objc.release(thing)
-        raise
-    self.workgroups += sum(launch.grid for launch in launches)
+      self.flying.append(MetalSubmission(self.submitted, objc.keep(buffer), list(map(work_of, launches)),
+                                         tuple(state.kept)))
+      objc.send(buffer, "commit")
+      self.workgroups += sum(launch.grid for launch in launches)
 
   def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
     """Run launches one by one. Return when each began and ended by the GPU's clock, in nanoseconds of
@@ -190,8 +184,10 @@ class MetalDevice(Compiled):
       self.returned.take()
 
   def _retire(self) -> None:
-    oldest = self.flying.popleft()
-    for thing in (oldest.handle, *oldest.kept): self.objc.release(thing)
+    """Forget the oldest submission."""
+    with SIGNALS.wait():
+      oldest = self.flying.popleft()
+      for thing in (oldest.handle, *oldest.kept): self.objc.release(thing)
 
   def _make_room(self) -> None:
     """Wait until a command buffer may be made. Forget completed submissions."""

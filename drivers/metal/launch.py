@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import Kept, Launch
 from tinyhw.drivers.gpu.order import PendingLaunches, address_range, written
+from tinyhw.drivers.gpu.signals import SIGNALS
 from tinyhw.drivers.metal.memory import MetalMemory
 from tinyhw.drivers.metal.objc import MetalSize, ObjectiveC
 from tinyhw.errors import DeviceError
@@ -44,7 +45,8 @@ class MetalProgram:
     if self.local_bytes > device.about.local_bytes:
       raise DeviceError(f"kernel {code.name} needs {self.local_bytes} bytes of threadgroup memory, and {device.name} "
                         f"has {device.about.local_bytes}; report this with the kernel's source (DEBUG=7)")
-    self.pipeline, most, width = device.build(code.text, PREFIX + code.name, code.name)
+    with device.lock, SIGNALS.wait():   # a handler runs when this object owns the pipeline
+      self.pipeline, most, width = device.build(code.text, PREFIX + code.name, code.name)
     if code.lanes > most:
       raise DeviceError(f"kernel {code.name} has {code.lanes} lanes in a threadgroup, and {device.name} allows it "
                         f"{most}; report this with the kernel's source (DEBUG=7)")

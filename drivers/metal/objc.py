@@ -14,6 +14,7 @@ import ctypes
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tinyhw.drivers.gpu.signals import SIGNALS
 from tinyhw.drivers.metal.library import MetalLibrary
 from tinyhw.errors import DriverError
 
@@ -109,7 +110,9 @@ class ObjectiveC:
 
   @contextlib.contextmanager
   def pool(self) -> Iterator[None]:
-    """Objects that are autoreleased inside of this block end with it."""
-    token = self.push()
-    try: yield
-    finally: self.pop(token)
+    """Objects that are autoreleased inside of this block end with it. Handlers of signals wait for its end: an encoder
+    that an interrupt drops before its end would end the process."""
+    with SIGNALS.wait():
+      token = self.push()
+      try: yield
+      finally: self.pop(token)

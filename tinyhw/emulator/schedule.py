@@ -13,8 +13,8 @@ import threading
 from collections.abc import Iterator
 from typing import Protocol
 
+from tinyhw.drivers.gpu.signals import SIGNALS
 from tinyhw.emulator.errors import EmulatorError
-from tinyhw.emulator.signals import Signals
 
 BURSTS = (0, 0, 1, 2, 5, 20, 80)  # steps that an access lets the devices take, one of them at random
 
@@ -34,7 +34,7 @@ class ActorScheduler:
     self.owners: dict[int, object] = {}   # by the id of an actor: its process; None: of every process
     self.errors: dict[object, Exception] = {}   # the last error that an actor of each process raised
     self.untold: dict[object, Exception] = {}   # errors that were raised while another process looked
-    self.signals = Signals()
+    self.signals = SIGNALS
 
   def add(self, actor: Actor, owner: object = None) -> None:
     """Add an actor. owner: the process that it works for."""

@@ -1,6 +1,13 @@
 """One device: order, waits, its loss; on a virtual Mac, which checks every message."""
+import dis
+import functools
 import gc
+import os
+import signal
+import sys
 import threading
+from types import CodeType, FrameType
+from typing import Any
 
 import pytest
 
@@ -10,7 +17,7 @@ from tinyhw.drivers.metal.device import MOST_FLYING, MetalDevice
 from tinyhw.drivers.metal.memory import MetalMemory
 from tinyhw.errors import CompileError, DeviceError, DriverError
 from tinyhw.machine.ir.code import Code
-from test.drivers.metal.conftest import Opener, code
+from test.drivers.metal.conftest import Opener, code, code_of_many
 
 def filled(device: MetalDevice, values: list[int]) -> MetalMemory:
   """A buffer with these integers."""
@@ -120,21 +127,76 @@ def test_an_interrupt_while_encoding_leaves_nothing(mac: Opener, monkeypatch: py
   assert contents(device, a)[:4] == [1] * 4 and "MTLCommandBuffer" not in computer.census()
 
 @pytest.mark.parametrize("committed", (False, True))
-def test_an_interrupt_at_the_commit(committed: bool, mac: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Before it nothing runs. After it the device knows the submission, so that nobody writes to its buffers early."""
+def test_an_interrupt_at_the_commit_waits(committed: bool, mac: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+  """So the device knows the submission, and nobody writes to its buffers early."""
   computer, device = mac()
   a, program = filled(device, [0] * 4), device.load(code())
   send = device.objc.send
   def interrupted(receiver: int, name: str, *arguments: object) -> object:
-    if name != "commit": return send(receiver, name, *arguments)
-    if committed: send(receiver, name)
-    raise KeyboardInterrupt
+    if name == "commit" and not committed: signal.raise_signal(signal.SIGINT)
+    found = send(receiver, name, *arguments)
+    if name == "commit" and committed: signal.raise_signal(signal.SIGINT)
+    return found
   with monkeypatch.context() as patch:
     patch.setattr(device.objc, "send", interrupted)
     with pytest.raises(KeyboardInterrupt): device.submit([Launch(program, [a], [1], 1)])
-  assert len(device.flying) == committed
+  assert len(device.flying) == 1
   device.synchronize()
-  assert contents(device, a)[:4] == [int(committed)] * 4 and "MTLCommandBuffer" not in computer.census()
+  assert contents(device, a)[:4] == [1] * 4 and "MTLCommandBuffer" not in computer.census()
+
+class SignalAtPlace:
+  """`with` it: SIGINT arrives at the first place of the driver and of the virtual library that is not in `met`, where
+  CPython may run handlers: at the start of functions and after calls. has_come: there was such a place."""
+  def __init__(self, met: set[tuple[CodeType, int]]): self.met, self.has_come = met, False
+
+  def __enter__(self) -> "SignalAtPlace":
+    sys.settrace(self._called)
+    return self
+
+  def __exit__(self, *_: object) -> None: sys.settrace(None)
+
+  def _called(self, frame: FrameType, event: str, argument: object) -> Any:
+    if self.has_come or not frame.f_code.co_filename.endswith(FILES): return None
+    frame.f_trace_opcodes, frame.f_trace_lines = True, False
+    return self._stepped
+
+  def _stepped(self, frame: FrameType, event: str, argument: object) -> Any:
+    place = frame.f_code, frame.f_lasti
+    if event != "opcode" or self.has_come or place in self.met or place[1] not in places(place[0]): return self._stepped
+    self.met.add(place)
+    self.has_come = True
+    signal.raise_signal(signal.SIGINT)
+    return self._stepped
+
+FILES = tuple(f"drivers{os.sep}{name}.py" for name in (f"metal{os.sep}device", f"metal{os.sep}launch",
+              f"metal{os.sep}objc", f"gpu{os.sep}signals")) + (f"emulator{os.sep}metal{os.sep}runtime.py",)
+
+@functools.lru_cache(None)
+def places(code: CodeType) -> frozenset[int]:
+  """Return the offsets of instructions that follow one after which handlers run."""
+  instructions = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
+  return frozenset(after.offset for before, after in zip(instructions, instructions[1:])
+                   if before.opname == "RESUME" or before.opname.startswith("CALL"))
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="older Pythons run handlers at other places")
+def test_an_interrupt_at_each_place_of_a_submission(mac: Opener) -> None:
+  """Nothing is left open, and what has begun is known: the numbers are those before the submission, or after it."""
+  computer, device = mac()
+  a, program, many = filled(device, [0] * 4), device.load(code()), device.load(code_of_many())
+  memories, done = [a, *(filled(device, [1] * 4) for _ in range(31))], 0
+  before, met = computer.census(), set[tuple[CodeType, int]]()
+  while True:
+    interrupt = SignalAtPlace(met)
+    try:
+      with interrupt: device.submit([Launch(program, [a], [1], 1), Launch(many, memories, [1], 1)])
+      assert not interrupt.has_come, f"{len(met)}: the interrupt was lost"
+      break
+    except KeyboardInterrupt: pass
+    now = contents(device, a)[:4]
+    assert now in ([done] * 4, [done + 3] * 4) and not device.flying, f"{len(met)}: {now} after {done}"
+    assert computer.census() == before, f"{len(met)}: {computer.census()}"
+    done = now[0]
+  assert len(met) > 100 and contents(device, a)[:4] == [done + 3] * 4
 
 def test_times(mac: Opener) -> None:
   _, device = mac()

@@ -73,7 +73,7 @@ class VirtualLibrary:
       raise ObjectMistake(f"{name} is declared with other types in its header")
     found: Callable[..., Any] = getattr(self, name)
     def call(*arguments: Any) -> Any:
-      with self.world.lock: return found(*arguments)
+      with self.world.scheduler.whole(): return found(*arguments)
     return call
 
   def message(self, result: Any, types: Sequence[Any]) -> Callable[..., Any]:
@@ -82,7 +82,9 @@ class VirtualLibrary:
     assert address is not None, "a callback has an address"
     made: Any = ctypes.CFUNCTYPE(result, *types)(address)
     made.errcheck = self.checked
-    return made  # type: ignore[no-any-return]
+    def call(*arguments: Any) -> Any:   # a call of C ends before handlers of signals run
+      with self.world.scheduler.whole(): return made(*arguments)
+    return call
 
   def checked(self, result: Any, function: Any, arguments: Any) -> Any:
     error = self.errors.pop(threading.get_ident(), None)

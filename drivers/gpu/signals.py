@@ -1,5 +1,5 @@
-"""Signals of the program are deferred while a virtual computer is in the middle of an operation. Neither hardware nor
-the kernel stop halfway.
+"""Signals of the program are deferred during an operation that must not end halfway: a submission, whose objects the
+driver must know, and each operation of a virtual computer.
 
 A handler of a signal is a Python function. It runs between any two bytecodes of the main thread, and may raise, like
 the handlers of Ctrl-C and of alarms. So `wait` replaces each such handler by one that only notes the signal. At its end
@@ -33,8 +33,8 @@ class DeferredHandler:
       self.handler(number, frame)
 
 class Signals:
-  """The signals of a process. held: signals are deferred; noted: signals that have arrived meanwhile, each with its
-  real handler and its frame."""
+  """The signals of a process, which has one object (SIGNALS). held: signals are deferred; noted: signals that have
+  arrived meanwhile, each with its real handler and its frame."""
   def __init__(self) -> None:
     self.held = False
     self.noted: dict[int, tuple[Handler, Any]] = {}
@@ -66,3 +66,5 @@ class Signals:
     handler, frame = self.noted.pop(number)
     try: handler(number, frame)
     finally: self._tell()
+
+SIGNALS = Signals()

@@ -1,11 +1,11 @@
-"""tinyhw/emulator/signals.py: handlers wait, run afterwards, and are restored."""
+"""Handlers wait, run afterwards, and are restored."""
 import signal
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from tinyhw.emulator.signals import Signals
+from tinyhw.drivers.gpu.signals import Signals
 
 ONE, TWO = signal.SIGUSR1, signal.SIGUSR2
 
