@@ -7,6 +7,7 @@
 | queue.py | waits with a deadline, a timeline, rings, memory for a submission |
 | memory.py | memory from a kernel driver, buffers in it, and transfers of bytes |
 | launch.py | kernels in the GPU's memory, arguments, recordings |
+| parameters.py | the check of launches, for drivers whose library takes arguments by calls |
 | order.py | dependences between launches |
 | device.py | one GPU: the order of its queues' work, its memory, its loss |
 | reports.py | the report about a GPU that is lost |

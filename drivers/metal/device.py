@@ -16,10 +16,11 @@ from typing import Any
 from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu.launch import Work, shown, work_of
+from tinyhw.drivers.gpu.parameters import checked
 from tinyhw.drivers.gpu.polling import give_way, pause
 from tinyhw.drivers.gpu.signals import SIGNALS
 from tinyhw.drivers.metal.facts import MetalFacts
-from tinyhw.drivers.metal.launch import BATCH, MetalEncoder, MetalProgram, MetalRecording, checked, order_of_batches
+from tinyhw.drivers.metal.launch import BATCH, MetalEncoder, MetalProgram, MetalRecording, order_of_batches
 from tinyhw.drivers.metal.memory import MetalAllocator
 from tinyhw.drivers.metal.objc import ObjectiveC
 from tinyhw.errors import CompileError, DeviceError, DriverError
@@ -114,7 +115,7 @@ class MetalDevice(Compiled):
 
   def submit(self, launches: Sequence[Launch]) -> None:
     """Start launches, in order. Return at once, or when there is room for them."""
-    self.enqueue(checked(launches, self), order_of_batches(launches))
+    self.enqueue(checked(launches, MetalProgram, self), order_of_batches(launches))
 
   def record(self, launches: Sequence[Launch]) -> MetalRecording: return MetalRecording(self, launches)
 
@@ -159,7 +160,7 @@ class MetalDevice(Compiled):
     time.perf_counter_ns."""
     times: list[tuple[int, int]] = []
     with self.lock:
-      for launch in checked(launches, self):
+      for launch in checked(launches, MetalProgram, self):
         self.synchronize()
         begin = time.perf_counter_ns()
         if not launch.grid:

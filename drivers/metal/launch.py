@@ -10,8 +10,9 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.device import Kept, Launch
+from tinyhw.device import Launch
 from tinyhw.drivers.gpu.order import PendingLaunches, address_range, written
+from tinyhw.drivers.gpu.parameters import CheckedRecording, KernelParameters
 from tinyhw.drivers.gpu.signals import SIGNALS
 from tinyhw.drivers.metal.memory import MetalMemory
 from tinyhw.drivers.metal.objc import MetalSize, ObjectiveC
@@ -35,8 +36,8 @@ class MetalProgram:
       raise DeviceError(f"kernel {code.name} is for {code.arch}, device {device.name} takes Metal's language; compile "
                         f"it for {device.arch}")
     self.device, self.name, self.code, self.pipeline = device, code.name, code, 0
-    self.buffers = code.arguments.count("buffer")
-    self.variables = len(code.arguments) - self.buffers
+    self.parameters = KernelParameters(device, code, MetalMemory, MOST_GROUPS, "threadgroups")
+    self.buffers, self.variables = self.parameters.buffers, self.parameters.variables
     self.direct = self.buffers if self.buffers + bool(self.variables) <= MOST_ARGUMENTS else DIRECT
     self.local_bytes = -(-code.local_bytes // UNIT) * UNIT
     if self.variables > MOST_VARIABLES:
@@ -53,42 +54,10 @@ class MetalProgram:
     if width != LANES:
       raise DeviceError(f"{device.name} has SIMD-groups of {width} lanes, and kernels have {LANES}; use another device")
 
-  def check(self, launch: Launch) -> None:
-    """Raise DeviceError, which tells the mistake in a launch."""
-    if len(launch.buffers) != self.buffers or len(launch.variables) != self.variables:
-      raise DeviceError(f"kernel {self.name} takes {self.buffers} buffers and {self.variables} variables, not "
-                        f"{len(launch.buffers)} and {len(launch.variables)}")
-    for position, value in enumerate((*launch.buffers, *launch.variables)): self.check_argument(position, value)
-    check_grid(self.name, launch.grid)
-
-  def check_argument(self, position: int, value: Any) -> None:
-    """Raise DeviceError for an argument that is neither memory of the device nor a 64-bit integer."""
-    if position < self.buffers:
-      if not isinstance(value, MetalMemory) or value.device is not self.device:
-        raise DeviceError(f"kernel {self.name}, buffer {position}: {value!r} is not allocated memory of "
-                          f"{self.device.name}")
-    elif not isinstance(value, int) or not -1 << 63 <= value < 1 << 63:
-      raise DeviceError(f"kernel {self.name}, variable {position - self.buffers}: {value!r} is no 64-bit integer")
-
   def __del__(self) -> None:
     if getattr(self, "pipeline", 0): self.device.returned.put(self.device.lock, self.pipeline)
 
   def __repr__(self) -> str: return f"<MetalProgram {self.name} on {self.device.name}>"
-
-def check_grid(name: str, grid: object) -> None:
-  if not isinstance(grid, int) or not 0 <= grid <= MOST_GROUPS:
-    raise DeviceError(f"kernel {name}: a grid of {grid!r} threadgroups; it is an integer from 0 to {MOST_GROUPS}")
-
-def checked(launches: Sequence[Launch], device: MetalDevice) -> Sequence[Launch]:
-  """Return launches that are right for a device. Raises DeviceError."""
-  for launch in launches:
-    program = launch.program
-    if not isinstance(program, MetalProgram):
-      raise DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")
-    if program.device is not device:
-      raise DeviceError(f"{program!r} is of another device than {device.name}; load the code here")
-    program.check(launch)
-  return launches
 
 def order(launches: Sequence[Launch]) -> list[bool]:
   """Return which launches of an encoder wait for those before them."""
@@ -142,26 +111,19 @@ class MetalEncoder:
     send(self.handle, "setBytes:length:atIndex:", data, len(data), MOST_ARGUMENTS - 1)
     self.buffers.pop(MOST_ARGUMENTS - 1, None)
 
-class MetalRecording(Kept):
-  """Launches that are encoded again at each replay: Metal takes arguments over when it encodes, so a patch waits for
-  none."""
+class MetalRecording(CheckedRecording):
+  """Launches that are encoded again at each replay, with the barriers between them."""
+  kind = MetalProgram
+
   def __init__(self, device: MetalDevice, launches: Sequence[Launch]):
-    super().__init__(device, checked(launches, device))
+    super().__init__(device, launches)
     self.waits: list[bool] | None = None    # which launches wait; computed at the next replay
 
   def patch(self, launch: int, position: int, value: Any) -> None:
-    """Replace an argument. Raises DeviceError if there is none, or for a value that it cannot have."""
-    program = self.launches[launch].program
-    if not 0 <= position < len(program.code.arguments):
-      raise DeviceError(f"kernel {program.name} has {len(program.code.arguments)} arguments; there is no number "
-                        f"{position} to patch")
-    program.check_argument(position, value)
-    if position < program.buffers: self.waits = None
     super().patch(launch, position, value)
+    if position < self.launches[launch].program.buffers: self.waits = None
 
   def patch_grid(self, launch: int, grid: int) -> None:
-    """Replace the number of threadgroups of a launch."""
-    check_grid(self.launches[launch].program.name, grid)
     super().patch_grid(launch, grid)
     self.waits = None
 

@@ -17,9 +17,10 @@ from tinyhw.autogen import opencl as cl
 from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu.launch import Work, shown, work_of
+from tinyhw.drivers.gpu.parameters import program_of
 from tinyhw.drivers.gpu.polling import pause
 from tinyhw.drivers.opencl.facts import ClFacts
-from tinyhw.drivers.opencl.launch import ClBuilt, ClKernel, ClProgram, ClRecording, program_of
+from tinyhw.drivers.opencl.launch import ClBuilt, ClKernel, ClProgram, ClRecording
 from tinyhw.drivers.opencl.library import ClFailure, ClLibrary, failure, status_name
 from tinyhw.drivers.opencl.memory import ClAllocator, ClMemory
 from tinyhw.errors import CompileError, DeviceError, DriverError
@@ -149,7 +150,7 @@ class ClDevice(Compiled):
     with self.lock:
       for start in range(0, len(launches), BATCH):
         part = launches[start:start + BATCH]
-        self._enqueue([program_of(launch, self).own for launch in part], list(map(work_of, part)), part)
+        self._enqueue([program_of(launch, ClProgram, self).own for launch in part], list(map(work_of, part)), part)
 
   def record(self, launches: Sequence[Launch]) -> ClRecording: return ClRecording(self, launches)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import Launch
 from tinyhw.drivers.gpu.launch import work_of
+from tinyhw.drivers.gpu.parameters import KernelParameters, program_of
 from tinyhw.drivers.opencl.library import failure
 from tinyhw.drivers.opencl.memory import ClMemory
 from tinyhw.errors import DeviceError
@@ -20,7 +21,6 @@ if TYPE_CHECKING: from tinyhw.drivers.opencl.device import ClDevice
 PREFIX = "k_"            # of the names of functions: codegen/render/opencl.py
 MOST_GROUPS = (1 << 31) - 1
 _pointer, _long = ctypes.c_void_p, ctypes.c_int64
-LOW, HIGH = -1 << 63, (1 << 63) - 1
 
 class ClBuilt:
   """Compiled source with a function for each of `codes`. Released when it is garbage. Raises CompileError."""
@@ -53,6 +53,7 @@ class ClProgram:
   """A compiled kernel, function number k of a source, and the kernel object of its plain launches."""
   def __init__(self, device: ClDevice, code: Code, built: ClBuilt, k: int = 0):
     self.device, self.name, self.code, self.built, self.function = device, code.name, code, built, built.functions[k]
+    self.parameters = KernelParameters(device, code, ClMemory, MOST_GROUPS)
     self.own = self.kernel()
     most = device.workgroup_limit(self.own.handle)
     if code.lanes > most:
@@ -61,7 +62,7 @@ class ClProgram:
 
   def kernel(self) -> ClKernel:
     """Return a kernel object with arguments of its own. OpenCL keeps the program as long as the object lives."""
-    return ClKernel(self.device, self.code, self.built.handle, self.function)
+    return ClKernel(self.device, self.parameters, self.code.lanes, self.built.handle, self.function)
 
   def __repr__(self) -> str: return f"<ClProgram {self.name} on {self.device.name}>"
 
@@ -72,32 +73,27 @@ class ClKernel:
   call that starts it, whose last is the place of an event. Both are made once: a launch takes two microseconds, and
   each new object of ctypes a tenth.
   """
-  def __init__(self, device: ClDevice, code: Code, program: int, function: str):
-    self.device, self.name, self.handle = device, code.name, 0
+  def __init__(self, device: ClDevice, parameters: KernelParameters, lanes: int, program: int, function: str):
+    self.device, self.name, self.parameters, self.handle = device, parameters.name, parameters, 0
     self.handle = device.make_in("clCreateKernel", program, function.encode())
-    self.buffers = code.arguments.count("buffer")
-    self.values: list[object] = [None] * len(code.arguments)
-    kinds = [*(_pointer, _long) * self.buffers, *[_long] * (len(self.values) - self.buffers)]
+    self.buffers = parameters.buffers
+    self.values: list[object] = [None] * parameters.count
+    kinds = [*(_pointer, _long) * self.buffers, *[_long] * parameters.variables]
     self.slots = [(memory, ctypes.byref(memory)) for memory in (kind() for kind in kinds)]
     self.setter = device.library.functions["clSetKernelArg"]
-    self.groups, self.lanes, self.grid = ctypes.c_size_t(), ctypes.c_size_t(code.lanes), 0
+    self.groups, self.lanes, self.grid = ctypes.c_size_t(), ctypes.c_size_t(lanes), 0
     self.start = (device.queue, self.handle, 1, None, ctypes.byref(self.groups), ctypes.byref(self.lanes), 0, None,
                   None)
 
   def set(self, position: int, value: Any) -> None:
-    """Set an argument: memory of the device, or a 64-bit integer. Raises DeviceError for anything else."""
+    """Set an argument that was checked: memory of the device, or a 64-bit integer."""
     if position < self.buffers:
-      if not isinstance(value, ClMemory) or value.device is not self.device:
-        raise DeviceError(f"kernel {self.name}, buffer {position}: {value!r} is not allocated memory of "
-                          f"{self.device.name}")
       found: object = (value.handle, value.offset)
       if self.values[position] == found: return
       self.values[position] = None   # if one of the two calls fails
       self._set(2 * position, value.handle)
       self._set(2 * position + 1, value.offset)
     else:
-      if not isinstance(value, int) or not LOW <= value <= HIGH:
-        raise DeviceError(f"kernel {self.name}, variable {position - self.buffers}: {value!r} is no 64-bit integer")
       found = value
       if self.values[position] == found: return
       self._set(self.buffers + position, value)
@@ -111,16 +107,12 @@ class ClKernel:
 
   def prepare(self, launch: Launch) -> None:
     """Set all arguments of a launch, and its grid. Raises DeviceError, which tells the mistake in it."""
-    variables = len(self.values) - self.buffers
-    if len(launch.buffers) != self.buffers or len(launch.variables) != variables:
-      raise DeviceError(f"kernel {self.name} takes {self.buffers} buffers and {variables} variables, not "
-                        f"{len(launch.buffers)} and {len(launch.variables)}")
+    self.parameters.check(launch)
     for position, value in enumerate((*launch.buffers, *launch.variables)): self.set(position, value)
     self.set_grid(launch.grid)
 
   def set_grid(self, grid: int) -> None:
-    if not isinstance(grid, int) or not 0 <= grid <= MOST_GROUPS:
-      raise DeviceError(f"kernel {self.name}: a grid of {grid!r} workgroups; it is an integer from 0 to {MOST_GROUPS}")
+    """Set a grid that was checked."""
     self.grid = grid
     self.groups.value = grid * self.lanes.value
 
@@ -135,21 +127,21 @@ class ClRecording:
     self.kernels: list[ClKernel] = []
     with device.lock:
       for launch in launches:
-        self.kernels.append(program_of(launch, device).kernel())
+        self.kernels.append(program_of(launch, ClProgram, device).kernel())
         self.kernels[-1].prepare(launch)
     self.work = [work_of(launch) for launch in launches]
 
   def patch(self, launch: int, position: int, value: Any) -> None:
     """Replace an argument. Raises DeviceError if there is none, or for a value that it cannot have."""
     kernel = self.kernels[launch]
-    if not 0 <= position < len(kernel.values):
-      raise DeviceError(f"kernel {kernel.name} has {len(kernel.values)} arguments; there is no number "
-                        f"{position} to patch")
+    kernel.parameters.check_patch(position, value)
     with self.device.lock: kernel.set(position, value)
 
   def patch_grid(self, launch: int, grid: int) -> None:
     """Replace the number of workgroups of a launch."""
-    self.kernels[launch].set_grid(grid)
+    kernel = self.kernels[launch]
+    kernel.parameters.check_grid(grid)
+    kernel.set_grid(grid)
 
   def submit(self) -> None:
     """Run all launches."""
@@ -159,12 +151,3 @@ class ClRecording:
     """Run all launches. Return when each began and ended by the device's clock, in nanoseconds of
     time.perf_counter_ns."""
     return self.device.enqueue_timed(self.kernels)
-
-def program_of(launch: Launch, device: ClDevice) -> ClProgram:
-  """Return the program of a launch on a device. Raises DeviceError if it is of another kind, or of another device."""
-  program = launch.program
-  if not isinstance(program, ClProgram):
-    raise DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")
-  if program.device is not device:
-    raise DeviceError(f"{program!r} is of another device than {device.name}; load the code here")
-  return program

@@ -17,11 +17,11 @@ from tinyhw.autogen.webgpu import CallbackInfo
 from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu.launch import Work, shown, work_of
+from tinyhw.drivers.gpu.parameters import checked
 from tinyhw.drivers.gpu.polling import pause
 from tinyhw.drivers.webgpu.encoder import WgpuEncoder
 from tinyhw.drivers.webgpu.facts import WgpuFacts, limits_of
-from tinyhw.drivers.webgpu.launch import (
-  WgpuProgram, WgpuRecording, buffer_layout_entries, checked, uniform_layout_entries)
+from tinyhw.drivers.webgpu.launch import WgpuProgram, WgpuRecording, buffer_layout_entries, uniform_layout_entries
 from tinyhw.drivers.webgpu.library import Text, WgpuLibrary, text_of
 from tinyhw.drivers.webgpu.memory import WgpuAllocator
 from tinyhw.errors import CompileError, DeviceError, DriverError
@@ -253,12 +253,13 @@ class WgpuDevice(Compiled):
 
   def submit(self, launches: Sequence[Launch]) -> None:
     """Start launches, in order. Return at once, or when there is room for them."""
-    self.enqueue(checked(launches, self))
+    self.enqueue(checked(launches, WgpuProgram, self))
 
   def record(self, launches: Sequence[Launch]) -> WgpuRecording: return WgpuRecording(self, launches)
 
   def enqueue(self, launches: Sequence[Launch]) -> None:
-    """Start launches that were checked, and have a grid."""
+    """Start launches that were checked. Those without a grid do nothing."""
+    launches = [launch for launch in launches if launch.grid]
     with self.lock:
       for start in range(0, len(launches), BATCH):
         part = launches[start:start + BATCH]
@@ -293,7 +294,7 @@ class WgpuDevice(Compiled):
   def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
     """Run launches one by one. Return when each began and ended by the device's clock, if it has timestamps, in
     nanoseconds of time.perf_counter_ns."""
-    checked(launches, self)
+    checked(launches, WgpuProgram, self)
     if not self.about.has_timestamps: return super().submit_timed(launches)
     with self.lock: return [self._timed(launch) for launch in launches]
 

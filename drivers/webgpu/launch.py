@@ -7,12 +7,12 @@ offset is one of the numbers.
 from __future__ import annotations
 import ctypes
 import struct
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.autogen import webgpu
 from tinyhw.autogen.webgpu import BindGroupEntry, BindGroupLayoutEntry
-from tinyhw.device import Kept, Launch
+from tinyhw.device import Launch
+from tinyhw.drivers.gpu.parameters import CheckedRecording, KernelParameters
 from tinyhw.drivers.webgpu.memory import WORD, WgpuMemory
 from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
@@ -29,8 +29,8 @@ class WgpuProgram:
     if code.arch.partition(":")[0] != "wgsl":
       raise DeviceError(f"kernel {code.name} is for {code.arch}, device {device.name} takes WGSL; compile it for "
                         f"{device.arch}")
-    self.buffers = code.arguments.count("buffer")
-    self.variables = len(code.arguments) - self.buffers
+    self.parameters = KernelParameters(device, code, WgpuMemory, MOST_GROUPS)
+    self.buffers, self.variables = self.parameters.buffers, self.parameters.variables
     self.words = FIXED + self.buffers + 2 * self.variables
     about = device.about
     for what, count, most in (("buffers", self.buffers, about.most_buffers), ("lanes", code.lanes, about.most_lanes),
@@ -45,23 +45,6 @@ class WgpuProgram:
   def _own(self, release: str, handle: int) -> int:
     self.handles.append((release, handle))
     return handle
-
-  def check(self, launch: Launch) -> None:
-    """Raise DeviceError, which tells the mistake in a launch."""
-    if len(launch.buffers) != self.buffers or len(launch.variables) != self.variables:
-      raise DeviceError(f"kernel {self.name} takes {self.buffers} buffers and {self.variables} variables, not "
-                        f"{len(launch.buffers)} and {len(launch.variables)}")
-    for position, value in enumerate((*launch.buffers, *launch.variables)): self.check_argument(position, value)
-    check_grid(self.name, launch.grid)
-
-  def check_argument(self, position: int, value: Any) -> None:
-    """Raise DeviceError for an argument that is neither memory of the device nor a 64-bit integer."""
-    if position < self.buffers:
-      if not isinstance(value, WgpuMemory) or value.device is not self.device:
-        raise DeviceError(f"kernel {self.name}, buffer {position}: {value!r} is not allocated memory of "
-                          f"{self.device.name}")
-    elif not isinstance(value, int) or not -1 << 63 <= value < 1 << 63:
-      raise DeviceError(f"kernel {self.name}, variable {position - self.buffers}: {value!r} is no 64-bit integer")
 
   def columns(self, grid: int) -> tuple[int, int]:
     """Return the columns and rows of a grid of workgroups, which may have a few more."""
@@ -90,21 +73,6 @@ class WgpuProgram:
 
   def __repr__(self) -> str: return f"<WgpuProgram {self.name} on {self.device.name}>"
 
-def check_grid(name: str, grid: object) -> None:
-  if not isinstance(grid, int) or not 0 <= grid <= MOST_GROUPS:
-    raise DeviceError(f"kernel {name}: a grid of {grid!r} workgroups; it is an integer from 0 to {MOST_GROUPS}")
-
-def checked(launches: Sequence[Launch], device: WgpuDevice) -> list[Launch]:
-  """Return the launches that have a grid, and are right for a device. Raises DeviceError."""
-  for launch in launches:
-    program = launch.program
-    if not isinstance(program, WgpuProgram):
-      raise DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")
-    if program.device is not device:
-      raise DeviceError(f"{program!r} is of another device than {device.name}; load the code here")
-    program.check(launch)
-  return [launch for launch in launches if launch.grid]
-
 def buffer_layout_entries(count: int) -> Any:
   """Return the entries of a layout of storage buffers. All may be written, since one buffer may be bound twice."""
   entries = (BindGroupLayoutEntry * max(count, 1))()
@@ -119,28 +87,11 @@ def uniform_layout_entries() -> Any:
   entries[0].buffer.hasDynamicOffset = 1
   return entries
 
-class WgpuRecording(Kept):
-  """Launches that are encoded again at each replay: WebGPU takes arguments over when it encodes, so a patch waits for
-  none."""
-  def __init__(self, device: WgpuDevice, launches: Sequence[Launch]):
-    checked(launches, device)
-    super().__init__(device, launches)
-
-  def patch(self, launch: int, position: int, value: Any) -> None:
-    """Replace an argument. Raises DeviceError if there is none, or for a value that it cannot have."""
-    program = self.launches[launch].program
-    if not 0 <= position < len(program.code.arguments):
-      raise DeviceError(f"kernel {program.name} has {len(program.code.arguments)} arguments; there is no number "
-                        f"{position} to patch")
-    program.check_argument(position, value)
-    super().patch(launch, position, value)
-
-  def patch_grid(self, launch: int, grid: int) -> None:
-    """Replace the number of workgroups of a launch."""
-    check_grid(self.launches[launch].program.name, grid)
-    super().patch_grid(launch, grid)
+class WgpuRecording(CheckedRecording):
+  """Launches that are encoded again at each replay."""
+  kind = WgpuProgram
 
   def submit(self) -> None:
     """Run all launches."""
     device: Any = self.device
-    device.enqueue([launch for launch in self.launches if launch.grid])
+    device.enqueue(self.launches)
