@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tinyhw.errors import ArgumentError
-from tinyhw.nn.optim import rules
+from tinyhw.nn.optim import rules, widest_float
 from tinyhw.nn.optim.groups import ParameterGroup, begin, join, separate, step_group
 from tinyhw.tensor import Tensor
 
@@ -18,7 +18,8 @@ def group(**options: Any) -> ParameterGroup:
 def test_options_are_read_in_memory() -> None:
   given = group()
   options = given.options(Tensor(0).device)
-  assert options.lr.item() == 0.5 and [x.item() for x in options.betas] == [0.9, 0.99]
+  assert options.dtype == widest_float(Tensor(0).device) and options.lr.item() == 0.5
+  assert [x.item() for x in options.betas] == Tensor([0.9, 0.99], dtype=options.dtype).tolist()
   given["lr"] = 0.25
   given.update(betas=(0.5, 0.75))
   again = given.options(Tensor(0).device)

@@ -7,7 +7,7 @@ So do the schedules of schedules.py. All state to be saved is in attributes that
 
 A step computes in the type of each parameter, at least float32. Shared values are rounded to that type last. The
 learning rate has the widest type of the parameters. The bias correction of Adam is kept in float64 where a device has
-it, since 1 - b**t cancels.
+it (`widest_float`), since 1 - b**t cancels.
 
 fused=True treats all parameters as one long vector: a few large kernels instead of several for each parameter.
 """
@@ -25,8 +25,9 @@ from tinyhw.methods.checks import finite, flag
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 
-def _widest(device: DeviceLike) -> DType:
-  """Return float64, or float32 where a device does not have it. There 1 - 0.999 is off by 1.3e-5 of its value."""
+def widest_float(device: DeviceLike) -> DType:
+  """Return the type of numbers that no element has: float64, or float32 where a device does not have it. There
+  1 - 0.999 is off by 1.3e-5 of its value."""
   names = (device,) if isinstance(device, str) else device
   has = all(capabilities_of(Device[name].arch, name).supports(Ops.MUL, dtypes.float64) for name in names)
   return dtypes.float64 if has else dtypes.float32
@@ -252,7 +253,7 @@ class LAMB(Optimizer):
     if self.fused and not self.adam: raise ArgumentError("fused=True knows no layers; LAMB needs them")
     self.b1, self.b2, self.eps = finite("b1", b1), finite("b2", b2), finite("eps", eps)
     self.wd = finite("weight_decay", weight_decay)
-    self.b1_t, self.b2_t = (_storage(1.0, 1, _widest(self.device), self.device) for _ in range(2))
+    self.b1_t, self.b2_t = (_storage(1.0, 1, widest_float(self.device), self.device) for _ in range(2))
     self.m, self.v = self._state(), self._state()
 
   def _step(self, params: list[Tensor], grads: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:

@@ -1,8 +1,8 @@
 """Groups of parameters with options of their own, and the step of such a group by a rule (rules.py).
 
-The numbers among the options are also in memory of the device, in float64. A step reads them there, so that a change
-compiles nothing again, and a TinyJit that captured the step uses new numbers in its next call. What depends on options
-and counts of steps only is computed by one small kernel for all parameters with the same count.
+The numbers among the options are also in memory of the device, in float64 where it has that. A step reads them there,
+so that a change compiles nothing again, and a TinyJit that captured the step uses new numbers in its next call. What
+depends on options and counts of steps only is computed by one small kernel for all parameters with the same count.
 
 Parameters that began together share their count of steps: one tensor. A step that passes over some of them, since they
 have no gradient, gives the others a count of their own.
@@ -15,6 +15,7 @@ from tinyhw.dtype import DType, dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import is_number
+from tinyhw.nn.optim import widest_float
 from tinyhw.nn.optim.rules import Numbers, UpdateRule
 from tinyhw.tensor import Tensor
 
@@ -69,9 +70,13 @@ class ParameterGroup(dict[str, Any]):
   def __reduce__(self) -> Any: return type(self), (dict(self),)
 
 class GroupOptions:
-  """Options for a rule: attributes are float64 Tensors without axes, or tuples of such; `given` returns the option."""
+  """Options for a rule: attributes are Tensors of the type `dtype` without axes, or tuples of such; `given` returns the
+  option."""
   def __init__(self, group: ParameterGroup, memory: Tensor, places: dict[tuple[str, int], int]):
     self._group, self._memory, self._places = group, memory, places
+
+  @property
+  def dtype(self) -> DType: return self._memory.dtype
 
   def given(self, name: str) -> Any:
     """Return an option as the user gave it."""
@@ -81,20 +86,21 @@ class GroupOptions:
     if name.startswith("_"): raise AttributeError(name)
     if (name, -1) in self._places: return self._memory[self._places[name, -1]]
     value = self._group[name]
-    return _scalar(value) if isinstance(value, Handle) else tuple([self._item(name, i) for i in range(len(value))])
+    if isinstance(value, Handle): return _scalar(value, self.dtype)
+    return tuple([self._item(name, i) for i in range(len(value))])
 
   def _item(self, name: str, i: int) -> Tensor:
     if (name, i) in self._places: return self._memory[self._places[name, i]]
-    return _scalar(self._group[name][i])
+    return _scalar(self._group[name][i], self.dtype)
 
 def _is_real(x: Any) -> bool: return is_number(x) and not isinstance(x, bool)
 
-def _scalar(x: Any) -> Tensor:
+def _scalar(x: Any, dtype: DType) -> Tensor:
   if not isinstance(x, Handle) or x._self().numel() != 1: raise ArgumentError(f"an option is a number, not {x!r}")
-  return x._self().detach().cast(dtypes.float64).reshape(())
+  return x._self().detach().cast(dtype).reshape(())
 
 def _vector(numbers: list[float], device: Any) -> Tensor:
-  return Tensor(numbers or [0.0], dtype=dtypes.float64, device=device, requires_grad=False)
+  return Tensor(numbers or [0.0], dtype=widest_float(device), device=device, requires_grad=False)
 
 # ***** state *****
 
@@ -154,13 +160,13 @@ def step_group(rule: UpdateRule, options: GroupOptions, entries: list[Entry], ma
     cohorts.setdefault((key, entry[0].device), []).append(entry)
   for members in cohorts.values():
     state = members[0][2]
-    numbers = {name: view(state[name]).cast(dtypes.float64) for name in shared}
+    numbers = {name: view(state[name]).cast(options.dtype) for name in shared}
     made = rule.numbers(options, numbers)
     for name in shared: changed.append(state[name].assign(numbers[name].cast(state[name].dtype)))
     vectors: dict[DType, Numbers] = {}
     for p, g, s in members:
       wide = least_upper_dtype(dtypes.float32, p.dtype)
-      if wide not in vectors: vectors[wide] = _packed(made, wide, p.device)
+      if wide not in vectors: vectors[wide] = _packed(made, options.dtype, wide, p.device)
       old = {name: x for name, x in s.items() if name not in shared}
       gradient = view(g).detach().cast(wide)
       value, new = _computed(rule, options, vectors[wide], view(p), -gradient if maximize else gradient,
@@ -169,9 +175,9 @@ def step_group(rule: UpdateRule, options: GroupOptions, entries: list[Entry], ma
       changed += _write(p, value, s, old, new)
   return changed
 
-def _packed(numbers: Numbers, wide: DType, device: Any) -> Numbers:
-  """Return numbers of one type that one kernel computes."""
-  together = Tensor.stack(*[x.cast(dtypes.float64).reshape(()) for x in numbers.values()]).cast(wide).contiguous()
+def _packed(numbers: Numbers, dtype: DType, wide: DType, device: Any) -> Numbers:
+  """Return numbers of the type `wide` that one kernel computes in `dtype`."""
+  together = Tensor.stack(*[x.cast(dtype).reshape(()) for x in numbers.values()]).cast(wide).contiguous()
   if together.device != device: together = together.to(device)
   return {name: together[k] for k, name in enumerate(numbers)}
 

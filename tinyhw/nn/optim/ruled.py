@@ -5,11 +5,11 @@ from typing import Any
 from tinyhw.dtype import dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError
 from tinyhw.methods.checks import finite, flag
-from tinyhw.nn.optim import Optimizer, rules
+from tinyhw.nn.optim import Optimizer, rules, widest_float
 from tinyhw.tensor import Tensor
 
 class _Given:
-  """Options as a rule reads them: numbers, and the learning rate as a float64 Tensor."""
+  """Options as a rule reads them: numbers, and the learning rate as a Tensor of the type of numbers."""
   def __init__(self, options: dict[str, Any], lr: Tensor): self._options, self.lr = options, lr
   def given(self, name: str) -> Any: return self._options[name]
   def __getattr__(self, name: str) -> Any:
@@ -25,7 +25,7 @@ class RuledOptimizer(Optimizer):
     if self.fused and rule.layerwise: raise ArgumentError("fused=True knows no layers; this optimizer needs them")
     self.rule, self.options = rule, {name: _checked(name, value) for name, value in options.items()}
     given = _Given({**self.options, "lr": lr}, self.lr)
-    self.shared = {name: Tensor(value, device=self.device, dtype=dtypes.float64).contiguous().realize()
+    self.shared = {name: Tensor(value, device=self.device, dtype=widest_float(self.device)).contiguous().realize()
                    for name, value in rule.shared(given).items()}
     self.state = [{name: self._first(value, i) for name, value in rule.initial(t, given).items()}
                   for i, t in enumerate(self.params[:1] if self.fused else self.params)]
@@ -36,7 +36,7 @@ class RuledOptimizer(Optimizer):
     return zeros if value == 0 else zeros.assign(zeros.full_like(value)).realize()
 
   def _step(self, params: list[Tensor], grads: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-    given = _Given(self.options, self.lr.cast(dtypes.float64).reshape(()))
+    given = _Given(self.options, self.lr.cast(widest_float(self.device)).reshape(()))
     numbers: dict[str, Any] = dict(self.shared)
     made = self.rule.numbers(given, numbers)
     updates, changed = [], [old.assign(numbers[name]) for name, old in self.shared.items()]

@@ -3,7 +3,7 @@
 A rule has three parts, so that numbers are computed once for many parameters:
 - `initial` says which state a parameter has before its first step, and which numbers its parameters share.
 - `numbers` computes from options and the count of steps what does not depend on elements: learning rates, corrections.
-  It works on Python's numbers and on float64 Tensors without axes alike.
+  It works on Python's numbers and on Tensors without axes alike, which are float64 where the device has that.
 - `update` computes new elements. It puts new state into the dict that it gets, and returns the new parameter.
 
 Nothing is assigned here. Formulas are PyTorch's, so that a step has its value up to rounding.
@@ -19,7 +19,7 @@ from tinyhw.errors import ArgumentError
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
-# The options of a group. `o.lr` is a number, or a float64 Tensor without axes; o.given("momentum") is a number always.
+# The options of a group. `o.lr` is a number, or a Tensor without axes; o.given("momentum") is a number always.
 Options = Any
 Numbers = dict[str, Any]
 State = dict[str, Tensor]
@@ -52,7 +52,7 @@ def root(x: Any) -> Any:
   return x.sqrt() if isinstance(x, Tensor) else math.sqrt(x)
 
 def power(base: Any, exponent: Any) -> Any:
-  """Return base ** exponent, of numbers or of float64 Tensors."""
+  """Return base ** exponent, of numbers or of Tensors without axes."""
   if isinstance(base, Tensor) and isinstance(exponent, Tensor): return (base.log2() * exponent).exp2()
   if isinstance(exponent, Tensor): return (exponent * math.log2(base)).exp2() if base > 0 else exponent * 0
   if isinstance(base, Tensor): return (base.log2() * exponent).exp2()
