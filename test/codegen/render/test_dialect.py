@@ -12,7 +12,7 @@ from tinyhw.uop.enums import AxisType
 
 MOST_LINES = 150   # of a language: its record, and the functions that it names
 
-@pytest.mark.parametrize("name", ("c", "metal", "opencl", "python", "pseudo"))
+@pytest.mark.parametrize("name", ("c", "metal", "opencl", "wgsl", "python", "pseudo"))
 def test_a_language_is_one_short_file(name: str) -> None:
   module = getattr(render, name)
   assert len(inspect.getsource(module).splitlines()) <= MOST_LINES
