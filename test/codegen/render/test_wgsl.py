@@ -105,6 +105,17 @@ def test_products_and_sums_stay_apart_on_a_device() -> None:
   adapter.run(compile_source(b.program(), "wgsl"), memory)
   assert memoryview(memory[0]).cast("f")[0] == 0
 
+@pytest.mark.parametrize("count", (4, 32))
+def test_a_sum_begins_with_a_positive_zero_on_a_device(count: int) -> None:
+  """Also where the compiler unrolls the loop: the sum of negative zeros is 0.0."""
+  out, x = UOp.param(0, dtypes.float32, 1), UOp.param(1, dtypes.float32, count)
+  k = UOp.range(count, 0, AxisType.REDUCE)
+  sink = UOp.sink(out.index(UOp.const(i32, 0)).store(x.index(k).load().reduce(Ops.ADD, k)))
+  program = lower(sink, capabilities("wgsl"), "zeros")
+  memory = {0: bytearray(b"\xff" * 4), 1: bytearray(b"\0\0\0\x80" * count)}
+  adapter.check(program, memory)
+  assert memory[0] == bytes(4)
+
 @pytest.mark.parametrize("rows, columns", [(3, 5000), (64, 64), (1, 1 << 16)])
 def test_lanes_of_codegen_on_a_device(rows: int, columns: int) -> None:
   """Sums of rows, tiled for lanes: shared memory and barriers as codegen makes them."""

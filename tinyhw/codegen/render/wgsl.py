@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tinyhw.codegen.render.dialect import Dialect
 from tinyhw.codegen.render.source import SourceText
-from tinyhw.codegen.render.wgsl_numbers import NARROW, WIDE, compute, literal, type_of
+from tinyhw.codegen.render.wgsl_numbers import NARROW, WIDE, compute, first_values, literal, type_of
 from tinyhw.codegen.render.wgsl_prelude import needed
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
@@ -144,5 +144,5 @@ WGSL = Dialect(
   param_name="", param="", variable_name="", variable="", local_name="", local="", barrier="workgroupBarrier();",
   tail=("}", ""), rules={Ops.PARAM: param, Ops.DEFINE_VAR: variable, Ops.DEFINE_LOCAL: local, Ops.LOAD: load,
                          Ops.STORE: store, Ops.RANGE: check_range,
-                         Ops.ACC: lambda source, u: changing(source, u, source.values[u.src[0]])})
+                         Ops.ACC: lambda source, u: changing(source, u, first_values(source, u))})
 render = WGSL.render

@@ -75,7 +75,7 @@ def compute(source: SourceText, u: UOp) -> None:
 def operands(source: SourceText, u: UOp, k: int) -> list[str]:
   """Return lane k of the sources. Literals are made unknown where all are literals, or where compilers make something
   of them that is wrong for NaNs, infinities and zeros."""
-  x, consts = [source.lane(s, k) for s in u.src], [s.op is Ops.CONST or _is_copy(s) for s in u.src]
+  x, consts = [source.lane(s, k) for s in u.src], [is_literal(s) for s in u.src]
   if all(consts): return [unknown(source, x[0], u.src[0].dtype), *x[1:]]
   if u.op is Ops.WHERE: return x
   def is_misused(s: UOp) -> bool:
@@ -83,10 +83,17 @@ def operands(source: SourceText, u: UOp, k: int) -> list[str]:
   return [unknown(source, text, s.dtype) if is_const and is_misused(s) else text
           for text, s, is_const in zip(x, u.src, consts)]
 
-def _is_copy(u: UOp) -> bool:
-  """Is a value a literal whose text was moved?"""
-  return u.op in (Ops.BROADCAST, Ops.VECTORIZE, Ops.GEP, Ops.SHUFFLE) and all(s.op is Ops.CONST or _is_copy(s)
-                                                                            for s in u.src)
+def is_literal(u: UOp) -> bool:
+  """Is a value a literal, or one whose text was moved?"""
+  return u.op is Ops.CONST or (u.op in (Ops.BROADCAST, Ops.VECTORIZE, Ops.GEP, Ops.SHUFFLE)
+                               and all(map(is_literal, u.src)))
+
+def first_values(source: SourceText, u: UOp) -> list[str]:
+  """Return the first values of an accumulator. A compiler that unrolls its loop must not know that it begins as 0.0,
+  since 0.0 + -0.0 is not -0.0."""
+  texts = source.values[u.src[0]]
+  if u.dtype.scalar() is not dtypes.float32 or not is_literal(u.src[0]): return texts
+  return [unknown(source, text, dtypes.float32) for text in texts]
 
 def expression(source: SourceText, u: UOp, x: list[str]) -> str:
   """Return one lane of an elementwise operation on the lanes x of its sources."""
