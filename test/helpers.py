@@ -17,7 +17,7 @@ import pytest
 import tinyhw.engine.run.realize as realizing
 from tinyhw.config import DEV, Context
 from tinyhw.device import Buffer, Device
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.engine.memory import writes
 from tinyhw.engine.memory.buffers import buffer_of, new_buffer
 from tinyhw.engine.run.compile import mode, parts
@@ -25,6 +25,7 @@ from tinyhw.engine.schedule.schedule import canonicalize
 from tinyhw.errors import DeviceError, TinyError
 from tinyhw.methods import base, indexing
 from tinyhw.methods.data.hostdata import pack
+from tinyhw.nn.optim import widest_float
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
@@ -94,6 +95,14 @@ def keeps_host_memory(device: str) -> bool:
   try: buffer = Buffer(device, 1, dtypes.uint8).allocate()
   except DeviceError: return False
   return buffer.allocator.as_memoryview(buffer._buf) is not None
+
+def has_float64(device: str = "") -> bool:
+  """Whether a device computes in float64; without a name, the default one."""
+  return widest_float(device or Device.DEFAULT) == dtypes.float64
+
+def wide_types(device: str = "") -> tuple[DType, ...]:
+  """Return float32, and float64 where a device has it."""
+  return (dtypes.float32, dtypes.float64) if has_float64(device) else (dtypes.float32,)
 
 def takes_foreign_memory(device: str) -> bool:
   """Whether kernels of a device use memory of the program at its address. False where it does not open."""
@@ -191,23 +200,37 @@ def compare(f: Callable[..., Any], g: Callable[..., Any], *inputs: Any, rtol: fl
 
 def check_gradient(f: Callable[..., Tensor], *inputs: Any, step: float = 1e-5, tolerance: float = 1e-6,
                    **kwargs: Any) -> None:
-  """Tensor.gradient of a weighted sum of f agrees with central differences, in float64."""
+  """Tensor.gradient of a weighted sum of f agrees with central differences, in float64.
+
+  A device without float64 has gradients in float32, which are compared with differences on the CPU.
+  """
   data = [np.asarray(x, np.float64) for x in (arrays(*inputs, dtype=np.float64, **kwargs)
                                               if all(isinstance(x, tuple) for x in inputs) else inputs)]
+  exact = has_float64()
+  if not exact: data, tolerance = [x.astype(np.float32).astype(np.float64) for x in data], max(tolerance, 1e-5)
   shape = f(*(Tensor(x) for x in data)).shape
   weights = np.cos(np.arange(int(np.prod(shape)))).reshape(shape) + 1.5
-  def loss(*tensors: Tensor) -> Tensor: return (f(*tensors) * Tensor(weights)).sum()
-  tensors = [Tensor(x) for x in data]
-  found = [g.numpy() for g in loss(*tensors).gradient(*tensors)]
-  for k, x in enumerate(data):
-    slopes = np.zeros_like(x)
-    for at in np.ndindex(*x.shape):
-      moved = []
-      for sign in (1, -1):
-        y = x.copy()
-        y[at] += sign * step
-        moved.append(loss(*(Tensor(y if i == k else d) for i, d in enumerate(data))).item())
-      slopes[at] = (moved[0] - moved[1]) / (2 * step)
-    np.testing.assert_allclose(found[k], slopes, rtol=tolerance * 100, atol=tolerance, err_msg=f"gradient of input {k}")
+  def loss(kind: type, arrays: Sequence[Any]) -> tuple[Tensor, list[Tensor]]:
+    tensors = [Tensor(x.astype(kind)) for x in arrays]
+    return (f(*tensors) * Tensor(weights.astype(kind))).sum(), tensors
+  total, tensors = loss(np.float64 if exact else np.float32, data)
+  found = [g.numpy() for g in total.gradient(*tensors)]
+  with contextlib.nullcontext() if exact else on("CPU"):
+    slopes = [slopes_of(lambda y, k=k: loss(np.float64, [*data[:k], y, *data[k + 1:]])[0].item(), x, step)
+              for k, x in enumerate(data)]
+  for k, (got, want) in enumerate(zip(found, slopes)):
+    np.testing.assert_allclose(got, want, rtol=tolerance * 100, atol=tolerance, err_msg=f"gradient of input {k}")
+
+def slopes_of(f: Callable[[Any], float], x: Any, step: float) -> Any:
+  """Return the slopes of f in each element of x, by central differences."""
+  slopes = np.zeros_like(x)
+  for at in np.ndindex(*x.shape):
+    moved = []
+    for sign in (1, -1):
+      y = x.copy()
+      y[at] += sign * step
+      moved.append(f(y))
+    slopes[at] = (moved[0] - moved[1]) / (2 * step)
+  return slopes
 
 def shapes_of(items: Sequence[Any]) -> list[tuple[int, ...]]: return [tuple(x.shape) for x in items]

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from test.helpers import arrays, check_gradient, only_on
+from test.helpers import arrays, check_gradient, only_on, wide_types
 from tinyhw import Tensor, TinyJit, dtypes
 from tinyhw.errors import ShapeError
 
@@ -26,7 +26,7 @@ def test_qr(engine, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("full", [True, False])
 def test_svd(engine, full):
-  for kind, shapes in ((np.float32, shapes_on(engine)), (np.float64, [(3, 2), (2, 3)])):
+  for kind, shapes in ((np.float32, shapes_on(engine)), (np.float64, [(3, 2), (2, 3)]))[:len(wide_types())]:
     for shape in shapes:
       a = arrays(shape, dtype=kind)[0]
       u, s, v = (x.numpy() for x in Tensor(a).svd(full))

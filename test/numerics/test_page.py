@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import accuracy
-from test.helpers import BUILT_IN, HOME, open_engine
+from test.helpers import BUILT_IN, HOME, open_engine, wide_types
 from tinyhw import TinyJit
 from tinyhw.config import Context
 from tinyhw.device import Device
@@ -104,7 +104,7 @@ def test_bars() -> None:
 @each_method
 def test_the_device_keeps_the_bars(name: str) -> None:
   """Also one from outside, with approximate units of its own."""
-  for dtype in (dtypes.float32, dtypes.float64):
+  for dtype in wide_types(open_engine(HOME)):
     error, operands = accuracy.worst(METHODS[name], dtype, open_engine(HOME), 1 << 11)
     assert error <= bar(name, dtype), f"{error:.2f} ULP at {operands}"
 

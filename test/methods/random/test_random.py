@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from test.helpers import only_on, same
+from test.helpers import only_on, same, wide_types
 from tinyhw.arithmetic import threefry
 from tinyhw.capture.jit import TinyJit
 from tinyhw.dtype import dtypes, to_dtype
@@ -185,11 +185,10 @@ def large(engine: str) -> None:
 def test_distributions_of_floats(engine):
   large(engine)
   n = 1 << 14
-  assert ks(Tensor.rand(n).numpy(), lambda x: x) < 1.95 and ks(Tensor.rand(n, dtype="float64").numpy(),
-                                                               lambda x: x) < 1.95
+  for dtype in wide_types():
+    assert ks(Tensor.rand(n, dtype=dtype).numpy(), lambda x: x) < 1.95
+    assert ks(Tensor.randn(n, dtype=dtype).numpy(), normal_cdf) < 1.95
   assert ks(Tensor.uniform(n, low=-3, high=5).numpy(), lambda x: (x + 3) / 8) < 1.95
-  assert ks(Tensor.randn(n).numpy(), normal_cdf) < 1.95 and ks(Tensor.randn(n, dtype="float64").numpy(),
-                                                               normal_cdf) < 1.95
   assert ks(Tensor.normal(n, mean=5, std=2).numpy(), lambda x: normal_cdf((x - 5) / 2)) < 1.95
   x = Tensor.randn(1 << 16).numpy().astype(np.float64)
   assert (abs(x.mean()) < 4 / 256 and abs(x.var() - 1) < 4 * math.sqrt(2) / 256
