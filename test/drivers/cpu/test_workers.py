@@ -44,9 +44,17 @@ needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no
 @pytest.mark.parametrize("threads", range(1, 9))
 def test_split_covers_the_grid(grid: int, threads: int) -> None:
   chunks, size = workers.split(grid, threads)
-  assert 1 <= chunks <= max(1, threads * workers.CHUNKS_PER_THREAD)
+  assert 1 <= chunks <= max(1, 2 * (threads * workers.CHUNKS_PER_THREAD) ** 2)
   assert (chunks - 1) * size < max(grid, 1) and chunks * size >= grid
   assert chunks == 1 or chunks >= min(grid, threads), "no thread is left out"
+
+@pytest.mark.parametrize("threads", range(2, 9))
+def test_threads_have_equal_shares(threads: int) -> None:
+  """Nothing is known of the threads' speeds. The busiest has a few hundredths more than its share, or one work item."""
+  for grid in range(threads, 80 * threads):
+    chunks, size = workers.split(grid, threads)
+    assert -(-chunks // threads) * size <= max(1.07 * grid / threads, -(-grid // threads))
+  assert workers.split(42, 2) == (14, 3) and workers.split(40, 2) == (8, 5) and workers.split(34, 2) == (34, 1)
 
 @pytest.mark.parametrize("threads", range(1, 9))
 def test_each_work_item_once(kind: str, threads: int) -> None:
@@ -58,12 +66,13 @@ def test_each_work_item_once(kind: str, threads: int) -> None:
   loaded.device.close()
 
 def test_chunks_are_disjoint_and_whole(loaded: Loaded) -> None:
-  ranges, counter = loaded.zeros(64), loaded.zeros(1)
+  ranges, counter = loaded.zeros(256), loaded.zeros(1)
   loaded.device.submit([Launch(loaded["ranges"], (ranges, counter), (), 100)])
   chunks = values(counter, 1)[0]
-  found = values(ranges, 64)
-  assert sorted(zip(found[0:2 * chunks:2], found[1:2 * chunks:2], strict=True)) == [(9 * i, min(9 * i + 9, 100))
-                                                                                    for i in range(12)]
+  found = values(ranges, 256)
+  count, size = workers.split(100, loaded.device.ring.threads)
+  assert sorted(zip(found[0:2 * chunks:2], found[1:2 * chunks:2], strict=True)) == [
+    (size * i, min(size * i + size, 100)) for i in range(count)]
 
 def test_small_launches_have_one_chunk(loaded: Loaded) -> None:
   ranges, counter = loaded.zeros(64), loaded.zeros(1)

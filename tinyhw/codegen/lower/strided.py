@@ -70,17 +70,11 @@ class StridedLanes:
     self.values[u] = value
     if any(v not in self.values for v in block.accesses): return UOp(Ops.GROUP, dtypes.void, ())
     values, first = [self.values[v] for v in block.accesses], -block.accesses.index(u)
-    each = len(values)
-    if at.stride == 2 and each == 2:
-      pieces = interleaved(*values)
-      offsets = [0, at.lanes]
-    else:
-      rows = transposed(values)
-      pieces = [UOp(Ops.GEP, value.dtype.scalar().vec(each), (rows[lane % each],), lane // each * each)
-                if at.lanes > each else rows[lane] for lane in range(at.lanes)]
-      offsets = [at.stride * lane for lane in range(at.lanes)]
+    if at.stride == 2 and len(values) == 2:
+      pieces = [(lane * at.lanes, piece) for lane, piece in enumerate(interleaved(*values))]
+    else: pieces = stored_rows(values, at.stride)
     return UOp(Ops.GROUP, dtypes.void, tuple([UOp(Ops.STORE, dtypes.void, (at.element(first + offset), piece, *ranges))
-                                              for offset, piece in zip(offsets, pieces)]))
+                                              for offset, piece in pieces]))
 
 # ***** blocks *****
 
@@ -114,10 +108,12 @@ def blocks_of(order: Iterable[UOp], capabilities: Capabilities) -> dict[UOp, Adj
     if op is Ops.STORE and stride == 2 and buffer.dtype.itemsize in capabilities.shuffled_bytes: each = 2
     if abs(stride) < each: continue
     for run in adjacent(sorted(members)):
-      starts = [*range(0, len(run) - each + 1, each)]
+      together = each
+      if op is Ops.STORE and stride != 2 and len(run) > 1: together = len(run)
+      starts = [*range(0, len(run) - together + 1, together)]
       if op is Ops.LOAD and len(run) > each and len(run) % each: starts.append(len(run) - each)  # it overlaps
       for start in starts:
-        block = AdjacentCopies(tuple([members[c][0] for c in run[start:start + each]]))
+        block = AdjacentCopies(tuple([members[c][0] for c in run[start:start + together]]))
         for u in block.accesses: found.setdefault(u, block)
   return found
 
@@ -159,6 +155,28 @@ def loaded_rows(u: UOp, at: StridedAddress, position: int, each: int) -> list[UO
   pieces = [loaded(u, at, at.stride * lane - position, each) for lane in range(at.lanes)]
   return [joined(pieces[q::each]) for q in range(each)]
 
+def stored_rows(values: list[UOp], stride: int) -> list[tuple[int, UOp]]:
+  """Return the pieces of a block's rows with their offsets in elements, row by row. values: of the copies, in order.
+
+  A row lies in another page than the next one, so all its pieces are stored together: some of 16 bytes, then smaller
+  ones.
+  """
+  dtype, lanes = values[0].dtype.scalar(), values[0].dtype.count
+  part = PIECE_BYTES // dtype.itemsize      # elements of 16 bytes
+  found: list[list[tuple[int, UOp]]] = [[] for _ in range(lanes)]
+  start = 0
+  while start < len(values):
+    size = min(part, 1 << (len(values) - start).bit_length() - 1)
+    vectors = transposed(values[start:start + size], part)
+    for lane, row in enumerate(found):
+      vector, at = divmod(lane % part * size, part)
+      at += lane // part * part
+      piece = vectors[vector]
+      if size < lanes: piece = UOp(Ops.GEP, dtype.vec(size) if size > 1 else dtype, (piece,), at)
+      row.append((stride * lane + start, piece))
+    start += size
+  return [piece for row in found for piece in row]
+
 def joined(vectors: list[UOp]) -> UOp:
   """Return vectors as one, in their order."""
   while len(vectors) > 1:
@@ -166,15 +184,17 @@ def joined(vectors: list[UOp]) -> UOp:
     vectors = [shuffle(both, a, b) for a, b in zip(vectors[::2], vectors[1::2])]
   return vectors[0]
 
-def transposed(rows: list[UOp]) -> list[UOp]:
-  """Transpose 2 x 2, 4 x 4 or 8 x 8 elements, in each part of 16 bytes: element k of row q becomes element q of row k.
+def transposed(rows: list[UOp], part: int = 0) -> list[UOp]:
+  """Transpose the elements of 1, 2, 4 or 8 rows, in each part of 16 bytes. part: elements of a part; as many as rows if
+  0, and then element k of row q becomes element q of row k.
 
-  Each step takes the elements of row q and of row q + n/2 in turns.
+  With fewer rows, the results have the elements of several columns, one after another. Each step takes the elements of
+  row q and of row q + n/2 in turns.
   """
-  n = len(rows)
-  half = n // 2
-  low, high = (tuple([k + start + n * which for k in range(half) for which in (0, 1)]) for start in (0, half))
-  for _ in range(n.bit_length() - 1):
+  n = part or len(rows)
+  low, high = (tuple([k + start + n * which for k in range(n // 2) for which in (0, 1)]) for start in (0, n // 2))
+  for _ in range(len(rows).bit_length() - 1):
+    half = len(rows) // 2
     rows = [in_parts(places, a, b) for a, b in zip(rows[:half], rows[half:]) for places in (low, high)]
   return rows
 

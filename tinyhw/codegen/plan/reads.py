@@ -275,8 +275,7 @@ class ReductionLoad:
     for r in self.streams: streams *= tile.get(r, 1)
     plan = plans[0]
     crowd = max(streams - self.room, 0) * STREAM_COST
-    near = self.near_cycles(t)
-    best = OperandRead(n * plan.load + crowd, self.row_cycles(t) + near, plan, n * plan.work)
+    best = OperandRead(n * plan.load + crowd, self.row_cycles(t), plan, n * plan.work)
     cost = (best.issue + best.work) * weight + best.cycles
     for plan in plans[1:]:
       if plan.window is None:
@@ -285,7 +284,7 @@ class ReductionLoad:
       times = 1 if plan.window is not None else n * self.work_items(plan, t).parts
       for r in plan.within: times *= tile.get(r, 1)
       fill = plan.fill * times * self.distinct(plan.window, tile)
-      other = OperandRead(n * plan.load, fill if plan.window is not None else fill + near, plan, n * plan.work)
+      other = OperandRead(n * plan.load, fill, plan, n * plan.work)
       total = (other.issue + other.work) * weight + other.cycles
       if total < cost: best, cost = other, total
     return best

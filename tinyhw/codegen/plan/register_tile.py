@@ -34,6 +34,10 @@ ADD_LATENCY = 4.0          # cycles that accumulators must hide
 MOST_OTHER_AXES = 3        # axes without adjacent accesses that are tried all the same, since an operand can be staged
 SHORT_LOOP = 8             # iterations; a reduction loop of at most this length is unrolled
 MOST_UNROLLED = 100        # operations of an unrolled body
+# Iterations of a long sum in one body. A processor fetches the address at which each load is expected next. One
+# iteration of a tile is shorter than the second-level cache takes, four are not.
+TOGETHER = 4
+UNFETCHED = 0.22           # part of the time of the second-level cache that a body of one iteration does not hide
 # of the elements that iterations of an unrolled body share: the part that is live in registers at a time
 SHARED_ALIVE = 0.5
 EXIT_COST = 10.0           # cycles for the mispredicted end of a short loop that is not unrolled
@@ -156,7 +160,9 @@ class CostModel:
     """
     issue = work.storing + sum(one.issue for one in chosen)
     arithmetic = work.arithmetic + sum(one.work for one in chosen)
-    core = max(issue / self.rate, arithmetic / self.rate, work.latency, (issue + arithmetic) / 4) + HIDDEN * issue
+    near = sum(o.near_cycles(t) for o, one in zip(self.loads, chosen) if one.plan.window is None)
+    core = max(issue / self.rate, arithmetic / self.rate, work.latency, (issue + arithmetic) / 4, near) + HIDDEN * issue
+    if not self.goes_together(t): core += UNFETCHED * near
     core = (core + work.loop + work.after + sum(one.cycles for one in chosen)) * work.share
     if core >= limit: return None
     plans = [one.plan for one in chosen]
@@ -218,6 +224,13 @@ class CostModel:
              and t.repetitions.get(p.output, 1) > 1]
     shared = sum(t.repetitions[p.output] + short - 1 for p in pairs)
     return accumulators + 2 + SHARED_ALIVE * shared <= self.capabilities.vector_registers
+
+  def goes_together(self, t: RegisterTile) -> bool:
+    """Does the body of a large tile have several iterations of a long loop?"""
+    accumulators = len(self.reduces) * math.prod(t.repetitions.values())
+    return (not is_reduce(t.vector) and size_of(self.last) >= SHORT_LOOP * TOGETHER
+            and accumulators >= 8 and self.arithmetic(t) * len(self.reduces) > SHORT_BODY // 2
+            and TOGETHER * accumulators * self.operations <= MOST_UNROLLED)
 
   def loop_cost(self, t: RegisterTile, accumulators: int) -> float:
     """Return the cycles per iteration for counting and branching."""
@@ -313,6 +326,7 @@ def unroll_reduction(t: RegisterTile, model: CostModel) -> list[Opt]:
   if model.unrolls(t, model.short_loop(t.vector), repetitions):
     return [Opt(OptOps.UPCAST, model.last.arg[0], size_of(model.last))]
   last = t.vector if is_reduce(t.vector) else model.last
+  if model.goes_together(t): return [Opt(OptOps.UPCAST, last.arg[0], TOGETHER)]
   if repetitions >= 8 and model.arithmetic(t) * len(model.reduces) > SHORT_BODY // 2: return []
   if model.operations * repetitions > SHORT_BODY: return []
   wanted = 1

@@ -36,8 +36,8 @@ class Capabilities:
   - vector_operations: the same for vectors of that scalar, with any number of lanes that fills at most vector_bytes.
   - wide_casts: CAST converts vectors between int64 and floats, and from uint64 to floats.
   - vector_rate: operations on full vectors of floats that a worker of a CPU starts in a cycle.
-  - second_level_rate: bytes from the second-level cache that cost such a worker a cycle, which arithmetic does not
-    hide. 0: it hides all.
+  - second_level_rate: bytes that the second-level cache gives to such a worker in a cycle, beside its arithmetic. 0:
+    arithmetic hides all of it.
   - flushes: arithmetic may take subnormal numbers of float32 for zeros. Moves keep them.
   - slow_fused: MULACC of floats takes many instructions. Reductions and most functions multiply and add instead; the
     expressions that need one rounding keep it (codegen/math/decompose.py).
