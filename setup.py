@@ -1,4 +1,7 @@
-"""How tinyhw is installed. It needs nothing but Python; the extras are for its tests and its comparison with others."""
+"""The parts of a package that are computed: its folders, and the extras for its tests and its comparison with others.
+
+The rest stands in pyproject.toml. test/run.py reads the extras here, by any Python; one of 3.10 reads no TOML.
+"""
 from pathlib import Path
 
 from setuptools import setup
@@ -17,18 +20,9 @@ def packages() -> "list[str]":
   return found
 
 setup(
-  name="tinyhw",
-  version="0.1.0",
-  description="Deep learning in pure Python, down to the machine code and the hardware's queues",
-  long_description=Path("README.md").read_text(encoding="utf-8"),
-  long_description_content_type="text/markdown",
-  author="the tinyhw authors",
-  license="MIT",
   packages=[*packages(), *DIGITS],
   package_dir={**ROOTS, **DIGITS},
   package_data={"tinyhw": ["py.typed"], "tinyhw.viz": ["page.html"], "tinyhw.nn.data": ["digits.gz", "README.md"]},
-  python_requires=">=3.10",
-  install_requires=[],
   extras_require={
     "test": ["pytest>=9", "pytest-xdist>=3.5", "hypothesis>=6.100", "numpy>=2", "ruff>=0.6", "mypy>=1.11"],
     # other projects' own test data: test/oracles
@@ -39,14 +33,4 @@ setup(
     # the library of DEV=WEBGPU, of the version that the driver knows
     "webgpu": ["wgpu>=0.32,<0.33; python_version < '3.15'"],
   },
-  classifiers=[
-    "Programming Language :: Python :: 3",
-    "Programming Language :: Python :: 3.10",
-    "Programming Language :: Python :: 3.11",
-    "Programming Language :: Python :: 3.12",
-    "Programming Language :: Python :: 3.13",
-    "Programming Language :: Python :: 3.14",
-    "Programming Language :: Python :: 3.15",
-    "Topic :: Scientific/Engineering :: Artificial Intelligence",
-  ],
 )

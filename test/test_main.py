@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import tinyhw
 from tinyhw.__main__ import ALL, overview
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +31,10 @@ def test_asm_refuses_a_line_and_goes_on() -> None:
   done = run("asm", "--arch=x86_64", text="ret\nvaddps ymm0, ymm1, xmm3\nret\n")
   assert (done.returncode, done.stdout) == (1, "c3\nc3\n")
   assert done.stderr == "line 2: vaddps: operand 3 wants ymm, m256 or m32{1to8}, got xmm3\n"
+
+def test_version() -> None:
+  done = run("--version")
+  assert (done.returncode, done.stdout, done.stderr) == (0, f"tinyhw {tinyhw.__version__}\n", "")
 
 def test_disasm() -> None:
   done = run("disasm", "--arch", "x86_64", text="c5 f4 58 c2\n62f1744858c2\n")

@@ -7,6 +7,8 @@ import importlib as _importlib
 import os as _os
 import sys as _sys
 
+__version__ = "0.1.0"
+
 TYPE_CHECKING = False  # typing is loaded only for type checkers
 if TYPE_CHECKING:
   from typing import Any

@@ -8,7 +8,7 @@ import sys
 from types import ModuleType
 from collections.abc import Callable, Sequence
 
-from tinyhw import isa
+from tinyhw import __version__, isa
 from tinyhw.errors import ParseError, TinyError
 from tinyhw.helpers import wants_color
 from tinyhw.machine.notation.text import parse_bytes, show_bytes, translate
@@ -73,7 +73,7 @@ def doctor(arguments: Sequence[str]) -> int:
     findings = examination.diagnose(words[1])
     print(json.dumps(findings, indent=2) if as_json else examination.show_findings(findings))
     return int(any(finding["state"] == "problem" for finding in findings))
-  facts = examination.examine()
+  facts = {"version": __version__, **examination.examine()}
   print(json.dumps(facts, indent=2) if as_json else examination.show(facts))
   return 0 if facts["default"] else 1
 
@@ -161,7 +161,7 @@ def overview(bold: bool) -> str:
   width = max(len(text) for text in (*shown.values(), *[name for name, _ in VARIABLES])) + 2
   lines = ["tinyhw: a deep learning framework in pure Python that talks to hardware directly", "",
            "  python3 -c 'from tinyhw import Tensor; print((Tensor([1.0, 2.0]) * 3).tolist())'", "",
-           f"{heading('usage')}: python3 -m tinyhw COMMAND ...    (COMMAND --help says more)"]
+           f"{heading('usage')}: python3 -m tinyhw COMMAND ...    (COMMAND --help says more; --version)"]
   for title, group in COMMANDS.items():
     lines += ["", heading(title)]
     lines += [f"  {shown[name]:<{width}}{command.does}" for name, command in group.items()]
@@ -171,10 +171,18 @@ def overview(bold: bool) -> str:
   lines += [f"  {name:<{width}}{meaning}" for name, meaning in VARIABLES]
   return "\n".join(lines)
 
-def main(arguments: Sequence[str]) -> int:
-  """Run a command. Return 2 for an unknown command or wrong options, 1 for a failure."""
+def main(arguments: Sequence[str] | None = None) -> int:
+  """Run a command: the given words, or those of the process. Return 2 for an unknown command or wrong options, 1 for a
+  failure."""
+  if arguments is None:
+    # `... | head -1` ends it without a message, as it ends other commands.
+    if hasattr(signal, "SIGPIPE"): signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    arguments = sys.argv[1:]
   if not arguments or arguments[0] in HELP | {"help"}:
     print(overview(wants_color()))
+    return 0
+  if arguments[0] == "--version":
+    print(f"tinyhw {__version__}")
     return 0
   if arguments[0] not in ALL:
     print(f"no command is called {arguments[0]!r}; there is {', '.join(sorted(ALL))}: python3 -m tinyhw --help",
@@ -192,7 +200,4 @@ def main(arguments: Sequence[str]) -> int:
     print(f"{arguments[0]}: {e.message}", file=sys.stderr)
     return 1
 
-if __name__ == "__main__":
-  # `... | head -1` ends it without a message, as it ends other commands.
-  if hasattr(signal, "SIGPIPE"): signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-  sys.exit(main(sys.argv[1:]))
+if __name__ == "__main__": sys.exit(main())

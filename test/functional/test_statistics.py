@@ -6,6 +6,8 @@ from torch_cases import agree
 
 import tinyhw.compat.torch as torch
 from tinyhw.errors import TinyError
+from tinyhw.functional import statistics
+from tinyhw.tensor import Tensor
 
 CASES = """
 torch.quantile(x, 0.3)
@@ -28,10 +30,19 @@ torch.unique(dup.detach(), dim=1)
 torch.unique_consecutive(nat, return_counts=True)
 torch.searchsorted(torch.tensor([-1.0, 0.0, 1.0]), x, right=True)
 torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.0]))
+torch.bucketize(hole, torch.tensor([1.0, 3.0, 3.0, 5.0]), right=True)
+torch.searchsorted(torch.tensor([[0.0, 0.5], [-1.0, 1.0], [0.1, 0.1]]), x)
+torch.searchsorted(torch.tensor([3.0, -1.0, 0.5, 0.0, 2.0]), x)
+torch.histogramdd(x.detach()[:, :2], [torch.tensor([-1.0, 0.0, 1.5]), torch.tensor([0.5, -0.5, 0.0, 2.0])])
 """.strip().splitlines()
 
 @pytest.mark.parametrize("expression", CASES)
 def test_agrees_with_pytorch(expression: str) -> None: agree(expression)
+
+def test_a_search_is_one_kernel() -> None:
+  edges, values = Tensor.arange(1024).float(), Tensor.arange(64).float().realize()
+  found = statistics.searchsorted(edges.realize(), values)
+  assert len(found.schedule_linear()) == 1 and found.tolist() == list(range(64))
 
 def test_values() -> None:
   assert torch.quantile(torch.tensor([1.0, 2.0, 3.0, 4.0]), 0.5).item() == 2.5

@@ -1,5 +1,5 @@
-"""Every Python that setup.py names: those that are on this computer run test/support/any_python.py, the newest ones as
-WebAssembly."""
+"""Every Python that pyproject.toml names: those that are on this computer run test/support/any_python.py, the newest
+ones as WebAssembly."""
 from __future__ import annotations
 import functools
 import os
@@ -16,7 +16,8 @@ import wasm_python
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(any_python.__file__).relative_to(ROOT)
-PYTHONS = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', (ROOT / "setup.py").read_text(encoding="utf-8"))
+PYTHONS = re.findall(r'"Programming Language :: Python :: (3\.\d+)"',
+                     (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 @functools.lru_cache(maxsize=None)

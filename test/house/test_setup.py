@@ -1,4 +1,7 @@
-"""setup.py: what it declares, without a build: setuptools is replaced by a recorder."""
+"""pyproject.toml and setup.py: what they declare, without a build: setuptools is replaced by a recorder."""
+import importlib
+import inspect
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -17,9 +20,30 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
   runpy.run_path(str(ROOT / "setup.py"))
   return found
 
-def test_needs_nothing_but_python(declared: dict[str, Any]) -> None:
-  assert declared["install_requires"] == [] and declared["python_requires"] == ">=3.10"
+@pytest.fixture
+def project() -> dict[str, Any]:
+  tomllib = pytest.importorskip("tomllib", reason="Python 3.10 reads no TOML")
+  found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+  return found
+
+def test_needs_nothing_but_python(project: dict[str, Any], declared: dict[str, Any]) -> None:
+  assert project["project"]["dependencies"] == [] and project["project"]["requires-python"] == ">=3.10"
   assert set(declared["extras_require"]) == {"test", "bench", "oracle", "oracles", "webgpu"}
+
+def test_each_fact_is_declared_once(project: dict[str, Any], declared: dict[str, Any]) -> None:
+  assert not {key.replace("-", "_") for key in project["project"]} & set(declared)
+  assert set(project["project"]["dynamic"]) == {"version", "optional-dependencies"}
+
+def test_the_version_is_that_of_the_package(project: dict[str, Any]) -> None:
+  module, _, name = project["tool"]["setuptools"]["dynamic"]["version"]["attr"].rpartition(".")
+  assert re.fullmatch(r"\d+\.\d+\.\d+", getattr(importlib.import_module(module), name))
+
+def test_console_scripts_can_be_called(project: dict[str, Any]) -> None:
+  scripts = project["project"]["scripts"]
+  assert set(scripts) == {"tinyhw", "tinyhw-llm"}
+  for target in scripts.values():
+    module, _, name = target.partition(":")
+    inspect.signature(getattr(importlib.import_module(module), name)).bind()   # it takes the process's own words
 
 def folder_of(package: str, declared: dict[str, Any]) -> Path:
   """setuptools takes a package's folder from the longest name in package_dir that it begins with."""

@@ -44,8 +44,10 @@ def test_kinds() -> None:
   assert [Verdict(*numbers, False, {}).kind for numbers in ((3, 0, 0, 0), (3, 1, 1, 0), (0, 0, 0, 2))] == [
     "whole", "part", "none"]
   assert Verdict(0, 0, 0, 2, True, {}).kind == "absent"
-  found = counts({"a": Verdict(3, 1, 0, 0, False, {}), "b": Verdict(1, 0, 2, 0, False, {})})
-  assert (found["whole"], found["part"], found["operators with a wrong sample"], found["agree"]) == (1, 1, 1, 4)
+  found = counts({"a": Verdict(3, 1, 0, 0, False, {}), "b": Verdict(1, 0, 2, 0, False, {}),
+                  "c": Verdict(2, 0, 0, 0, False, {})})
+  assert (found["whole"], found["close"], found["part"], found["operators with a wrong sample"]) == (1, 1, 1, 1)
+  assert (found["agree"], found["agree by accuracy"], found["samples"]) == (6, 1, 9)
 
 def test_the_record_meets_the_goal() -> None:
   record = json.loads(RECORD.read_text(encoding="utf-8"))["values, float32"]

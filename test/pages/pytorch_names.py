@@ -33,13 +33,14 @@ def functions() -> str:
 def counts() -> str:
   """What test/oracles/torch_ops.py counted last."""
   many = json.loads(RECORD.read_text(encoding="utf-8"))
-  keys = ("operators", "whole", "part", "none", "absent", "operators with a wrong sample", "samples", "agree", "wrong")
+  keys = ("operators", "whole", "close", "part", "none", "absent", "operators with a wrong sample", "samples", "agree",
+          "agree loosely", "wrong")
   rows = ""
   for title, found in many.items():
     share = found.get("samples of an operator, at most")
-    special = "".join(f", of these {found[key]} {key.removeprefix('of these, ')}" for key in found
-                      if key.startswith("of these") and found[key])
-    cells = [f"{found[key]:,}{special if key == 'agree' else ''}" for key in keys]
+    loose = next(key for key in found if key.startswith("agree "))
+    cells = [f"{found[key]:,}" if key != "agree loosely" else f"{found[loose]} {loose.removeprefix('agree ')}"
+             for key in keys]
     rows += f"| {title}{f', at most {share} samples' if share else ''} | {found['date']} | {' | '.join(cells)} |\n"
   version = ", ".join(sorted({found["torch"] for found in many.values()}))
   return f"PyTorch {version}:\n\n| judged | date | {' | '.join(keys)} |\n{'|---' * (len(keys) + 2)}|\n{rows}"

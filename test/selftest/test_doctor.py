@@ -1,4 +1,5 @@
 """The doctor: what it finds, what it advises."""
+import itertools
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import tinyhw
 from tinyhw.config import CACHEDIR
 from tinyhw.device import DRIVERS, Device
 from tinyhw.selftest import doctor
@@ -27,7 +29,20 @@ def test_json_and_text() -> None:
   assert (facts["python"]["executable"] == sys.executable and {"CPU", "CLANG", "PYTHON"} <= names
           <= set(DRIVERS)), "tests may register more"
   for device in facts["devices"]: assert device["arch"] if device["opens"] else device["reason"]
+  assert facts["version"] == tinyhw.__version__ and shown.stdout.startswith(f"tinyhw {tinyhw.__version__}, ")
   assert shown.stdout == doctor.show(facts) + "\n" and f"default device: {facts['default']}" in shown.stdout
+
+@pytest.mark.host("about the host's own processor")
+def test_a_device_by_itself_has_all_its_facts() -> None:
+  shown, one = run().stdout.splitlines(), run("--device", "CPU").stdout
+  at = next(k for k, line in enumerate(shown) if line.startswith("CPU "))
+  facts = [line.strip() for line in itertools.takewhile(lambda line: line.startswith(" "), shown[at + 1:])]
+  assert facts and all(fact in one for fact in facts)
+
+def test_metal_is_left_out_on_other_systems() -> None:
+  listed = {d["name"] for d in json.loads(run("--json").stdout)["devices"]}
+  assert ("METAL" in listed) == (sys.platform == "darwin")
+  assert "METAL" in {d["name"] for d in json.loads(run("--json", EMULATE="apple7").stdout)["devices"]}
 
 def test_without_a_compiler() -> None:
   facts = json.loads(run("--json", PATH="", CC="").stdout)

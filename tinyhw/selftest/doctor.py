@@ -33,6 +33,7 @@ INSTALLERS = {
   "xcode-select": "xcode-select --install",
   "winget": "winget install LLVM.LLVM",
 }
+SYSTEMS = {"METAL": "darwin"}  # the only system that has a device
 NO_DRIVER = "no driver"  # text in a device's reason if this version cannot drive it: there is no fix
 MOST_FILES = 20_000      # limit of files counted in the cache folder
 
@@ -85,8 +86,9 @@ def _cache() -> dict[str, Any]:
   return found
 
 def examine() -> dict[str, Any]:
-  """Return facts that JSON can hold. Opens every device."""
-  found = [_device(name) for name in DRIVERS]
+  """Return facts that JSON can hold. Opens every device. One that another system has is named only if it opens."""
+  found = [device for name in DRIVERS if (device := _device(name))["opens"]
+           or SYSTEMS.get(name, sys.platform) == sys.platform]
   for device in found:  # only now: a fix may name another device that opens
     if not device["opens"]: device["fix"] = fix(device["name"], device["reason"])
   try: default, problem = Device.DEFAULT, None
@@ -114,7 +116,8 @@ def diagnose(name: str) -> list[dict[str, Any]]:
     return [finding._asdict() for finding in importlib.import_module(DRIVERS[kind] + ".doctor").diagnose(int(ordinal))]
   device = _device(name)
   if device["opens"]:
-    words = [("ok", f"opens: {device['arch']}"), ("note", device.get("next_level", ""))]
+    facts = [("note", line(device)) for fact, line in LINES.items() if fact in device]
+    words = [("ok", f"opens: {device['arch']}"), *facts, ("note", device.get("next_level", ""))]
     return [{"name": name, "state": state, "words": text, "fix": ""} for state, text in words if text]
   return [{"name": name, "state": "problem", "words": device["reason"], "fix": fix(name, device["reason"]) or ""}]
 
@@ -143,10 +146,11 @@ LINES: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 def show(facts: dict[str, Any]) -> str:
-  """Format the facts for people."""
+  """Format the facts for people: those of examine(), and `version`, tinyhw's own."""
   python, system, cache = facts["python"], facts["system"], facts["cache"]
   where = f"{system['platform']} {system['release']}, {system['processor']}"
-  lines = [f"{python['implementation']} {python['version']} ({python['executable']}) on {where}"]
+  lines = [f"tinyhw {facts['version']}, {python['implementation']} {python['version']} ({python['executable']}) on "
+           f"{where}"]
   lines.append(f"default device: {facts['default']}" if facts["default"] else f"no default device: {facts['problem']}")
   if facts["settings"]:
     lines.append("settings: " + " ".join(f"{key}={value}" for key, value in facts["settings"].items()))
