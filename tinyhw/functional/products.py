@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import math
 from typing import Any
 
+from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.operands import axis_of, broadcast, checked, common_shape, rank, sizes, want_float
 from tinyhw.functional.shapes import cat, part
@@ -72,7 +73,9 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
   return _plus("addmv", input, mv(mat, vec), beta, alpha)
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-  """Return beta * input + alpha * the outer product of two vectors."""
+  """Return beta * input + alpha * the outer product of two vectors. Of bools: whether a product is true."""
+  if input.dtype is vec1.dtype is vec2.dtype is dtypes.bool:
+    return _plus("addr", input, outer(vec1, vec2), beta, alpha).cast(dtypes.bool)
   return _plus("addr", input, outer(vec1, vec2), beta, alpha)
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:

@@ -36,12 +36,12 @@ def _over(name: str, x: Tensor, dim: Any, keepdim: bool, **keywords: Any) -> Ten
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
   """Return the sum over axes. Sums of integers are int64."""
   kind = _sum_type(checked("sum", input), dtype)
-  return _over("sum", input.cast(kind), dim, keepdim)
+  return _over("sum", input.cast(kind), dim, keepdim).cast(kind)     # of bools, too
 
 def prod(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
   """Return the product over an axis, or of all elements."""
   kind = _sum_type(checked("prod", input), dtype)
-  return _over("prod", input.cast(kind), dim, keepdim)
+  return _over("prod", input.cast(kind), dim, keepdim).cast(kind)
 
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
   """Return the mean over axes. Raises DTypeError for integers without a dtype."""

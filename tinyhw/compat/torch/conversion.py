@@ -113,8 +113,10 @@ def result_type_of(tensor1: Any, tensor2: Any) -> DType:
   return result_type(tensor1, tensor2)
 
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-  """Sum over axes until the shape is `size`, from which the input's shape could have been broadcast."""
+  """Sum over axes until the shape is `size`, from which the input's shape could have been broadcast. A sum to () is
+  that of all elements, also of one without axes: integers become int64."""
   wanted = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
+  if not wanted: return sum_over(input)
   extra = input.ndim - len(wanted)
   if extra < 0: raise ShapeError(f"sum_to_size: {input.shape} has fewer axes than {wanted}")
   axes = tuple([i for i, d in enumerate(sizes(input)) if i < extra or wanted[i - extra] == 1 != d])
@@ -133,6 +135,7 @@ def same(name: str) -> Any:
   """Return a method of one tensor as a function."""
   def function(input: Tensor) -> Tensor:
     x = checked(name, input)
+    if x.dtype is dtypes.bool and name == "square": x = x.long()    # as x ** 2 is
     if x.dtype is dtypes.bool and name not in ("logical_not", "bitwise_not", "isnan", "isfinite"):
       raise DTypeError(f"{name} wants numbers, not bools; cast them")
     return getattr(x, name)()  # type: ignore[no-any-return]
