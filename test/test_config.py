@@ -2,6 +2,7 @@
 import ast
 import asyncio
 import copy
+import os
 import pickle
 import subprocess
 import sys
@@ -117,6 +118,24 @@ def test_asyncio_tasks_have_their_own_values() -> None:
       return DEBUG.value
   async def both() -> list[int]: return list(await asyncio.gather(task(1), task(2)))
   assert asyncio.run(both()) == [1, 2] and DEBUG == 0
+
+def test_the_peers_variables_are_accepted_and_said_once(capsys: pytest.CaptureFixture[str],
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(config, "_said", set())
+  with Context(DEBUG=1):
+    for _ in range(2):
+      with Context(WINO=1, BEAM=2): assert BEAM.value == 2
+  assert capsys.readouterr().err == "WINO: a choice of tinygrad's compiler; it means nothing here\n"
+  with Context(FUSE_OPTIM=1): pass
+  assert not capsys.readouterr().err
+  assert not config.PEERS & set(ContextVar._cache)
+
+@pytest.mark.parametrize("debug, said", (("0", ""), ("1", "IMAGE, WINO: a choice of tinygrad's compiler; it means "
+                                                       "nothing here\n")))
+def test_the_peers_variables_in_the_environment(debug: str, said: str) -> None:
+  done = subprocess.run([sys.executable, "-c", "import tinyhw.config"], capture_output=True, text=True, check=True,
+                        env={**os.environ, "WINO": "1", "IMAGE": "2", "DEBUG": debug})
+  assert (done.stdout, done.stderr) == ("", said)
 
 def test_refusals() -> None:
   with pytest.raises(ConfigError, match="no variable is named DEBUGG; the known ones are .*BEAM, "): Context(DEBUGG=1)

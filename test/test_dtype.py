@@ -4,14 +4,18 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+import os
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 from hypothesis import given, strategies as st
 import pytest
 
 from tinyhw.arithmetic import round_to
-from tinyhw.dtype import (ALIASES_BY_TYPE, FLOAT_FORMATS, DType, DTypes, can_lossless_cast, complex_of, decode_float,
+from tinyhw.config import Context
+from tinyhw.dtype import (ALIASES_BY_TYPE, FLOAT_FORMATS, DType, can_lossless_cast, complex_of, decode_float,
                           dtypes,
                           encode_float, float_to_bf16,
                           float_to_fp8, float_to_fp16, fp8_to_float, least_upper_dtype, least_upper_float, plane_of,
@@ -47,11 +51,29 @@ def test_names() -> None:
     with pytest.raises(DTypeError, match="unknown dtype .*known: void, .*float64"): to_dtype(wrong)
 
 @pytest.mark.parametrize("default", [dtypes.float32, dtypes.float16])
-def test_types_of_python(default: DType, monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(DTypes, "_default_float", default)
-  assert to_dtype(float) is default and to_dtype(int) is dtypes.default_int and to_dtype(bool) is dtypes.bool
+def test_types_of_python(default: DType) -> None:
+  with Context(DEFAULT_FLOAT=default):
+    assert to_dtype(float) is default and to_dtype(int) is dtypes.default_int and to_dtype(bool) is dtypes.bool
   for wrong in (str, object, None, 5, 1.0, [float], Tensor):
     with pytest.raises(DTypeError, match="unknown dtype"): to_dtype(wrong)  # type: ignore[arg-type]
+
+def test_default_types_are_variables() -> None:
+  with Context(DEFAULT_FLOAT=dtypes.half, DEFAULT_INT="int64"):
+    assert (Tensor([1.5]).dtype, Tensor([1]).dtype, Tensor.rand(2).dtype) == (
+      dtypes.float16, dtypes.int64, dtypes.float16)
+    dtypes.default_float = dtypes.bfloat16            # inside of the Context alone
+    assert Tensor(1.5).dtype is dtypes.bfloat16
+  assert dtypes.default_float is dtypes.float32 and dtypes.default_int is dtypes.int32
+  for wrong in ({"DEFAULT_FLOAT": "int32"}, {"DEFAULT_INT": dtypes.half}):
+    with Context(**wrong), pytest.raises(DTypeError, match="DEFAULT_.* must be an?"):
+      assert dtypes.default_float and dtypes.default_int
+
+@pytest.mark.parametrize("key, value, shown", (("DEFAULT_FLOAT", "HALF", "float16"), ("DEFAULT_INT", "int64", "int64")))
+def test_default_types_from_the_environment(key: str, value: str, shown: str) -> None:
+  program = f"from tinyhw import dtypes; print(dtypes.{key.lower()})"
+  done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
+                        env={**os.environ, key: value})
+  assert done.stdout == f"dtypes.{shown}\n"
 
 def test_types_of_numpy() -> None:
   np = pytest.importorskip("numpy")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextvars
 import functools
 import os
+import sys
 import threading
 
 from tinyhw.errors import ArgumentError, ConfigError
@@ -100,6 +101,7 @@ class ContextVar(Generic[Value]):
 
   def _checked(self, value: Any) -> Any:
     if self._kind is str:
+      value = getattr(value, "setting", value)     # a dtype says its name
       if not isinstance(value, str): raise ConfigError(f"{self.key} is text, not {value!r}; pass a str")
       return self._within(value)
     if isinstance(value, ContextVar): value = value.value
@@ -212,8 +214,12 @@ _undo: contextvars.ContextVar[Any] = contextvars.ContextVar("undo", default=None
 class Context(Wrapper):
   """`with Context(DEBUG=2, BEAM=4):`, or a decorator: the variables have these values inside, and the old ones
   afterwards."""
-  def __init__(self, **kwargs: int | str) -> None:
+  def __init__(self, **kwargs: Any) -> None:
     unknown = [key for key in kwargs if key not in ContextVar._cache]
+    if unknown and not PEERS.isdisjoint(unknown):
+      say_ignored([key for key in unknown if key in PEERS])
+      kwargs = {key: value for key, value in kwargs.items() if key not in PEERS}
+      unknown = [key for key in unknown if key not in PEERS]
     if unknown:
       raise ConfigError(f"no variable is named {', '.join(unknown)}; the known ones are "
                         f"{', '.join(sorted(ContextVar._cache))}")
@@ -233,6 +239,18 @@ class Context(Wrapper):
     _undo.set(rest)
     for override, token in tokens: override.reset(token)
 
+# tinygrad's variables that choose how it compiles. They are accepted, and mean nothing here.
+PEERS = frozenset("""WINO FUSE_OPTIM FUSE_ARANGE FUSE_CONV_BW FUSE_ATTENTION IMAGE FLOAT16 CUDA_PATH RANGEIFY PCONTIG
+  LRU GRAPH USE_TC TC TC_SELECT TC_OPT NOLOCALS AMX CPU_LLVM PTX SPLIT_REDUCEOP RING ALL2ALL JITBEAM JIT_BATCH_SIZE
+  TRANSCENDENTAL DEVECTORIZE""".split())
+_said: set[str] = set()
+
+def say_ignored(keys: list[str]) -> None:
+  """Say once, at DEBUG>=1, that these variables mean nothing here."""
+  new = [key for key in keys if key not in _said]
+  _said.update(new)
+  if new and DEBUG >= 1: sys.stderr.write(f"{', '.join(new)}: a choice of tinygrad's compiler; it means nothing here\n")
+
 def documentation() -> list[tuple[str, int | str, int | str, str]]:
   """Return (key, value, default, meaning) of every declared variable, in order of declaration."""
   return [(v.key, v.value, v.default, v.__doc__ or "") for v in ContextVar._cache.values()]
@@ -249,6 +267,7 @@ PLUGINS = ContextVar("PLUGINS", "", "modules with devices of their own, separate
 
 # what is computed
 DEFAULT_FLOAT = ContextVar("DEFAULT_FLOAT", "float32", "dtype of Tensor(1.5), rand, zeros and ones")
+DEFAULT_INT = ContextVar("DEFAULT_INT", "int32", "dtype of Tensor(1), arange and indices")
 TRAINING = ContextVar("TRAINING", 0, "1: dropout drops and batchnorm learns its statistics, as Tensor.train() does")
 SEED = ContextVar("SEED", -1, "seed of Tensor.rand and its relatives; -1: another one in each process")
 
@@ -335,3 +354,5 @@ DATASETS = ContextVar("DATASETS", "", "a folder that has the files of mnist() an
 READ_LIMIT = ContextVar("READ_LIMIT", 0, "bytes of memory that reading one file may make; 0: 64 MB, and 20 for each "
                         "byte of the file (SECURITY.md)",
                         least=0)
+
+say_ignored([key for key in sorted(PEERS) if os.environ.get(key)])

@@ -497,3 +497,12 @@ def enumerate_devices_str() -> Iterator[str]:
   for name in DRIVERS:
     try: yield f"{'*' if Device.DEFAULT == name else ' '} {name:8s} {Device[name].arch}"
     except DeviceError: yield f"  {name:8s} refused: {Device.refused.get(name, 'unknown')}"
+
+def print_devices() -> None:
+  """Print the lines of enumerate_devices_str as they come."""
+  for line in enumerate_devices_str():
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+if __name__ == "__main__":   # python3 -m tinyhw.device
+  importlib.import_module("tinyhw.device").print_devices()    # the module that drivers know, not this copy

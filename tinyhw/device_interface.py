@@ -7,6 +7,7 @@ launches so that one call replays all. Buffers, which own the memory, are in dev
 from __future__ import annotations
 import atexit
 import collections
+import importlib
 import os
 import threading
 import time
@@ -103,6 +104,11 @@ class Compiled:
     self.kernels: dict[Any, Any] = {}  # kernels that the engine has loaded here, by the engine's keys; cleared on close
     Compiled.some_asynchronous = Compiled.some_asynchronous or self.is_asynchronous
     _open.add(self)
+
+  @property
+  def renderer(self) -> Any:
+    """Properties of the code that this device takes, by tinygrad's names: a RendererView."""
+    return importlib.import_module("tinyhw.engine.run.renderer").RendererView(self)
 
   def load(self, code: Any) -> Any:
     """Return a handle for Launch, from Code. The program is unloaded when the handle is garbage."""

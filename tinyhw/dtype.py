@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Union
 
-from tinyhw.config import getenv
+from tinyhw.config import DEFAULT_FLOAT, DEFAULT_INT, ContextVar
 from tinyhw.errors import DTypeError
 
 ConstType = float | int | bool
@@ -47,6 +47,11 @@ class DType:
     return found
 
   def scalar(self) -> DType: return self._scalar
+
+  @property
+  def setting(self) -> str:
+    """Its name as the text of a variable: `Context(DEFAULT_FLOAT=dtypes.half)`."""
+    return str(self).removeprefix("dtypes.")
 
   @property
   def min(self) -> ConstType: return self.limits()[0]
@@ -118,27 +123,25 @@ class DTypes:
   complexes = (complex64, complex128)    # types of tensors, not of elements in memory: not in `all`
   all = floats + ints + (bool,)
 
-  _default_float: DType | None = None
-  _default_int: DType = int32
-
   @property
   def default_float(self) -> DType:
-    """The type of Tensor(1.5), rand and zeros; float32 unless DEFAULT_FLOAT or an assignment says otherwise."""
-    if DTypes._default_float is None: DTypes._default_float = to_dtype(getenv("DEFAULT_FLOAT", "float32").lower())
-    return DTypes._default_float
+    """The type of Tensor(1.5), rand and zeros; float32 unless DEFAULT_FLOAT says otherwise. An assignment sets it."""
+    return _setting(DEFAULT_FLOAT)
 
   @default_float.setter
   def default_float(self, dtype: DType) -> None:
     if not dtypes.is_float(dtype): raise DTypeError(f"default_float must be a float type, not {dtype}")
-    DTypes._default_float = dtype
+    DEFAULT_FLOAT.value = dtype.setting
 
   @property
-  def default_int(self) -> DType: return DTypes._default_int
+  def default_int(self) -> DType:
+    """The type of Tensor(1) and arange; int32 unless DEFAULT_INT says otherwise. An assignment sets it."""
+    return _setting(DEFAULT_INT)
 
   @default_int.setter
   def default_int(self, dtype: DType) -> None:
     if not dtypes.is_int(dtype): raise DTypeError(f"default_int must be an integer type, not {dtype}")
-    DTypes._default_int = dtype
+    DEFAULT_INT.value = dtype.setting
 
   @staticmethod
   def is_float(x: DType) -> bool_: return x._scalar in _FLOATS
@@ -213,6 +216,19 @@ def to_dtype(dtype: DTypeLike) -> DType:
   if not isinstance(found, DType):
     raise DTypeError(f"unknown dtype {dtype!r}; known: {', '.join(ALIASES_BY_TYPE.values())}")
   return found
+
+# (variable, its text) -> the type
+_SETTINGS: dict[tuple[str, str], DType] = {}
+
+def _setting(variable: ContextVar[str]) -> DType:
+  """Return the type that DEFAULT_FLOAT or DEFAULT_INT names. Raises DTypeError for one of another kind."""
+  key = variable.key, variable.value
+  if key not in _SETTINGS:
+    found, floats = to_dtype(key[1].lower()), variable is DEFAULT_FLOAT
+    if not (dtypes.is_float if floats else dtypes.is_int)(found):
+      raise DTypeError(f"{variable.key} must be {'a float' if floats else 'an integer'} type, not {found}")
+    _SETTINGS[key] = found
+  return _SETTINGS[key]
 
 def plane_of(dtype: DType) -> DType:
   """Return the type of the real and of the imaginary parts of a complex type; another type itself.

@@ -22,7 +22,7 @@ def main() -> None:
   gguf, numpy = importlib.import_module("gguf"), importlib.import_module("numpy")
   lines = ["# made by make_gguf.py with the gguf package, from its description of the formats\n"]
   for number, kind in TYPES.items():
-    if kind.decode is None: continue
+    if kind.split is None or kind.name == "Q1_0": continue    # gguf 0.19 does not read Q1_0
     blocks = random_blocks(kind, 2, seed=number)
     array = numpy.frombuffer(blocks, numpy.uint8).reshape(2, kind.size)
     found = gguf.quants.dequantize(array, gguf.GGMLQuantizationType(number)).astype(">f4")

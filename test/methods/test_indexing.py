@@ -51,6 +51,13 @@ def test_writing(index, stored):
   same(t, want)
 
 @pytest.mark.slow
+def test_a_list_that_holds_slices_is_a_tuple_of_indices():
+  compare(lambda t: t[[slice(0, 2), None, ..., 1]], lambda a: a[0:2, None, ..., 1], X)
+  compare(lambda t: t[((1, 0), (0, 1)),], lambda a: a[np.array([[1, 0], [0, 1]])], X)
+  t = Tensor.zeros(2, 3)
+  t[[slice(None), 1]] = 5
+  assert t.tolist() == [[0.0, 5.0, 0.0]] * 2
+
 def test_writing_to_storage_is_in_place():
   t = Tensor(X)
   view, memory = t[1], t.uop.base.storage

@@ -3,8 +3,10 @@ import numpy as np
 import pytest
 
 from test.helpers import arrays, same
-from tinyhw import Tensor, TinyJit, UOp, dtypes
-from tinyhw.errors import ArgumentError, DeviceError, GradientError
+from tinyhw import Tensor, TinyJit, UOp, Variable, dtypes
+from tinyhw.errors import (ArgumentError, DeviceError, DTypeError, FunctionError, GradientError, IndexingError,
+                           ShapeError)
+from tinyhw.nn import optim
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import KernelInfo
 
@@ -119,3 +121,64 @@ def test_schedule_linear():
   kernels = Tensor.schedule_linear(y, x.exp().contiguous().max())
   assert len(kernels) == 3 and all(k.sink.op is Ops.SINK for k in kernels)
   assert y.uop.realized is None
+
+# ***** operations by name, placeholders and calls, limits of sizes, marks of parameters *****
+
+def test_operations_by_name() -> None:
+  x, y = Tensor([[1.0], [-2.0]]), Tensor([4.0, 0.5])
+  assert x.alu(Ops.NEG).tolist() == [[-1.0], [2.0]]
+  assert x.alu(Ops.ADD, y).tolist() == (x + y).tolist()
+  assert x.alu(Ops.CMPLT, y).dtype is dtypes.bool and x.alu(Ops.CMPLT, y).tolist() == (x < y).tolist()
+  assert (x < y).alu(Ops.WHERE, x, y).tolist() == (x < y).where(x, y).tolist()
+  w = Tensor([3.0], requires_grad=True)
+  w.alu(Ops.MUL, w).sum().backward()
+  assert w.grad.tolist() == [6.0]
+
+def test_operations_are_checked() -> None:
+  with pytest.raises(ArgumentError, match="it takes 2"): Tensor([1.0]).alu(Ops.ADD)
+  with pytest.raises(ArgumentError, match="not an elementwise"): Tensor([1.0]).alu(Ops.RESHAPE)
+  with pytest.raises(DTypeError, match="cast them to one type"): Tensor([1.0]).alu(Ops.ADD, Tensor([1]))
+
+def test_constants() -> None:
+  assert Tensor.const(2).dtype is dtypes.int32 and Tensor.const(2, "half").dtype is dtypes.float16
+  assert Tensor.const(True, shape=(1, 2)).tolist() == [[True, True]]
+  assert not Tensor.const(0.0, shape=(3,)).schedule_linear() or Tensor.const(0.0).item() == 0.0
+  with pytest.raises(DTypeError): Tensor.const(300, "uint8")
+  assert Tensor.invalids(2, dtype="int8").dtype is dtypes.int8
+
+def test_calls_of_an_expression() -> None:
+  a, b = Tensor([[1.0, 2.0]]), Tensor([[3.0, 4.0]])
+  plus = a.as_param(0) * 2 + b.as_param(1)
+  assert Tensor.call(a, b, fxn=plus).tolist() == [[5.0, 8.0]]
+  assert Tensor.call(b, a, fxn=plus.uop).tolist() == [[7.0, 10.0]]
+  w = Tensor([[1.0, 1.0]], requires_grad=True)
+  Tensor.call(w, b, fxn=plus).sum().backward()
+  assert w.grad.tolist() == [[2.0, 2.0]]
+  own = Tensor.call(w, b, fxn=plus, grad_fxn=lambda g, call: (g * 5, None)).sum()
+  assert own.gradient(w)[0].tolist() == [[5.0, 5.0]]
+
+def test_calls_are_checked() -> None:
+  a = Tensor([1.0, 2.0])
+  with pytest.raises(FunctionError, match="slot 1"): Tensor.call(a, fxn=a.as_param(1))
+  with pytest.raises(FunctionError, match="argument 0"): Tensor.call(Tensor([1.0]), fxn=a.as_param(0))
+  with pytest.raises(ArgumentError, match="fxn="): Tensor.call(a, fxn=3)  # type: ignore[arg-type]
+  with pytest.raises(ShapeError, match="numbers"): Tensor.ones(4)[:Variable("n", 1, 4).bind(2)].as_param(0)
+
+def test_limits_of_symbolic_sizes() -> None:
+  n = Variable("n", 1, 10).bind(4)
+  x = Tensor.ones(10, 2).contiguous().realize()[:n]
+  assert x.max_shape == (10, 2) and x.max_numel() == 20
+  kernels, values = (x + 1).contiguous().linear_with_vars()
+  assert len(kernels) == 1 and values == {"n": 4}
+
+def test_marks_of_parameters() -> None:
+  x, y = Tensor([1.0]).is_param_(), Tensor([2.0]).is_param_(False)
+  assert x.is_param and x.requires_grad is True and not y.is_param and not Tensor([1]).is_param
+  (x * y).sum().backward()
+  assert x.grad.tolist() == [2.0] and y.grad is None
+  optim.SGD([x], lr=1.0)
+
+def test_elements_are_not_deleted() -> None:
+  x = Tensor([1.0, 2.0])
+  with pytest.raises(IndexingError, match="cannot be deleted"): del x[0]
+  assert x.callify().tolist() == [1.0, 2.0]

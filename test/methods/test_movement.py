@@ -51,7 +51,8 @@ X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
   (lambda t: t.rearrange("a b c -> (c a) b"), lambda a: a.transpose(2, 0, 1).reshape(8, 3)),
   (lambda t: t.rearrange("a b (c d) -> a d (b c)", d=2),
    lambda a: a.reshape(2, 3, 2, 2).transpose(0, 3, 1, 2).reshape(2, 2, 6)),
-  (lambda t: t.rearrange("... c -> c ... 1"), lambda a: a.transpose(2, 0, 1)[..., None])])
+  (lambda t: t.rearrange("... c -> c ... 1"), lambda a: a.transpose(2, 0, 1)[..., None]),
+  (lambda t: t.rearrange("… c -> c … 1"), lambda a: a.transpose(2, 0, 1)[..., None])])
 def test_against_numpy(f, g):
   compare(f, g, X)
   if not any(name in f.__code__.co_names for name in ("squeeze",)): check_gradient(f, X)

@@ -8,7 +8,8 @@ share two factors:
 
 `scale` and `minimum` are floats of the block, `factor` and `shift` small integers of the group, `offset` a constant of
 the type. Some types have a table instead: its number at a code replaces code - offset. `split` reads these numbers from
-bytes. It consists of shifts and masks, so elements are computed where they are used, and the bytes stay small.
+bytes. It consists of shifts and masks, so elements are computed where they are used, and the bytes stay small. The
+smallest types have codes for vectors of 4 or 8 elements, which grids.py lists, and bits for signs.
 
 Every product below is exact (its factors have at most 24 bits together). So results equal those of the format's
 description to the last bit, in whatever order a compiler computes them.
@@ -16,17 +17,21 @@ description to the last bit, in whatever order a compiler computes them.
 Source: ggml's documentation of its block formats (ggml-quants.h, ggml-common.h). The names are ggml's.
 """
 from __future__ import annotations
+import base64
 from collections.abc import Callable
+import functools
 import math
+import struct
 
 from tinyhw.device import on_disk
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, FileFormatError, ShapeError
+from tinyhw.llm.grids import GRIDS
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 class Parts(NamedTuple):
-  """The numbers of n blocks. codes: uint8, (n, length). scale, minimum: floats, (n, 1). factors, shifts: integers, (n,
+  """The numbers of n blocks. codes: integers, (n, length). scale, minimum: floats, (n, 1). factors, shifts: integers, (n,
   groups); None: all are 1."""
   codes: Tensor
   scale: Tensor
@@ -38,7 +43,7 @@ class GgmlType(NamedTuple):
   """A type of elements. length: elements in a block. dtype: that of plain elements, with one in a block.
 
   Others have `split`, which takes uint8 of shape (n, size), and the bits of a code, the elements of a group, and the
-  offset or the table of numbers.
+  offset or the table of numbers. An empty table: codes are the numbers.
   """
   name: str
   length: int
@@ -64,7 +69,7 @@ class GgmlType(NamedTuple):
 
   def numbers(self, codes: Tensor) -> Tensor:
     """Return the integers that codes stand for, as float32."""
-    if self.table is None: return codes.cast(dtypes.float32).sub(self.offset)
+    if not self.table: return codes.cast(dtypes.float32).sub(self.offset)
     return Tensor(self.table, dtype=dtypes.float32, device=codes.device)[codes.cast(dtypes.int32)]
 
 def _product(x: Tensor, factors: Tensor | None) -> Tensor:
@@ -102,6 +107,44 @@ def _scales_and_minima(b: Tensor) -> tuple[Tensor, Tensor]:
 IQ4 = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
 # twice the values of e2m1, since halves are not integers
 MXFP4 = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
+
+# ***** vectors of elements *****
+
+@functools.lru_cache(maxsize=None)
+def _levels(name: str) -> tuple[tuple[int, ...], ...]:
+  """Return the vectors of a table of grids.py."""
+  levels, text = GRIDS[name]
+  bits, count = (2, 8) if len(levels) <= 4 else (3, 4)
+  words = [x for x, in struct.iter_unpack("<H", base64.b64decode(text))]
+  return tuple([tuple([levels[word >> bits * k & (1 << bits) - 1] for k in range(count)]) for word in words])
+
+def _vectors(name: str, index: Tensor) -> Tensor:
+  """Return the vectors of a table at indices: (..., k) -> int8, (..., k, 4 or 8)."""
+  return Tensor(_levels(name), dtype=dtypes.int8, device=index.device)[index.cast(dtypes.int32)]
+
+def _words(b: Tensor, dtype: DType, begin: int, end: int) -> Tensor: return b[:, begin:end].bitcast(dtype)
+
+def _places(b: Tensor, bits: int, step: int, count: int) -> Tensor:
+  """Split words into `count` fields at a distance of `step` bits, lowest first, along a new last axis."""
+  shifts = Tensor([step * k for k in range(count)], dtype=b.dtype, device=b.device)
+  return b.unsqueeze(-1).rshift(shifts).bitwise_and((1 << bits) - 1)
+
+def _signs(bits: Tensor) -> Tensor:
+  """Return eight signs, 1 or -1, for each byte, lowest bit first: (..., k) -> int8, (..., k, 8)."""
+  return _places(bits, 1, 1, 8).cast(dtypes.int8).mul(-2).add(1)
+
+def _even_signs(bits: Tensor) -> Tensor:
+  """Return eight signs for 7 bits each. The eighth makes the number of negative ones even."""
+  odd = bits.bitwise_xor(bits.rshift(4))
+  odd = odd.bitwise_xor(odd.rshift(2))
+  odd = odd.bitwise_xor(odd.rshift(1)).bitwise_and(1)
+  return _signs(bits.bitwise_or(odd.lshift(7)).cast(dtypes.uint8))
+
+def _part(b: Tensor, at: int, part: float) -> Tensor:
+  """Return a part of the float16 at a byte of each block, as float32: (n, 1)."""
+  return _half(b, at).cast(dtypes.float32).mul(part)
+
+def _odd(factors: Tensor) -> Tensor: return factors.lshift(1).add(1)
 
 # ***** types *****
 
@@ -154,6 +197,69 @@ def _iq4_xs(b: Tensor) -> Parts:
   factors = fields(b[:, 4:8], 4, 2).flatten(1).bitwise_or(fields(b[:, 2:4], 2, 2).flatten(1).lshift(4))
   return Parts(_nibbles(b[:, 8:].reshape(-1, 8, 16)).flatten(1), _half(b, 0), _signed(factors, 32))
 
+def _iq2_xxs(b: Tensor) -> Parts:
+  """Split eight groups of 32: four indices of 8 bits, then four times 7 bits of signs and a factor of 4 bits."""
+  high = _words(b, dtypes.uint32, 2, 66).reshape(-1, 8, 2)[:, :, 1]
+  vectors = _vectors("IQ2_XXS", b[:, 2:66].reshape(-1, 8, 8)[:, :, :4])
+  return Parts(vectors.mul(_even_signs(_places(high, 7, 7, 4))).flatten(1), _part(b, 0, 1 / 8), _odd(high.rshift(28)))
+
+def _iq2_xs(b: Tensor) -> Parts:
+  """Split 32 words: an index of 9 bits and 7 bits of signs. Then 16 factors of 4 bits."""
+  words = _words(b, dtypes.uint16, 2, 66)
+  vectors = _vectors("IQ2_XS", words.bitwise_and(511)).mul(_even_signs(words.rshift(9)))
+  return Parts(vectors.flatten(1), _part(b, 0, 1 / 8), _odd(fields(b[:, 66:74], 4, 2).flatten(1)))
+
+def _iq2_s(b: Tensor) -> Parts:
+  """Split 32 indices of 10 bits, whose upper two are in other bytes, 32 bytes of signs, and 16 factors of 4 bits."""
+  index = b[:, 2:34].cast(dtypes.uint16).bitwise_or(fields(b[:, 66:74], 2, 2).flatten(1).cast(dtypes.uint16).lshift(8))
+  vectors = _vectors("IQ2_S", index).mul(_signs(b[:, 34:66]))
+  return Parts(vectors.flatten(1), _part(b, 0, 1 / 8), _odd(fields(b[:, 74:82], 4, 2).flatten(1)))
+
+def _iq3_xxs(b: Tensor) -> Parts:
+  """Split 64 indices of 8 bits, for 4 elements each, and 8 words: four times 7 bits of signs and a factor of 4 bits."""
+  high = _words(b, dtypes.uint32, 66, 98)
+  signs = _even_signs(_places(high, 7, 7, 4)).flatten(1)
+  return Parts(_vectors("IQ3_XXS", b[:, 2:66]).flatten(1).mul(signs), _part(b, 0, 1 / 4), _odd(high.rshift(28)))
+
+def _iq3_s(b: Tensor) -> Parts:
+  """Split 64 indices of 9 bits, whose upper one is in other bytes, 32 bytes of signs, and 8 factors of 4 bits."""
+  index = b[:, 2:66].cast(dtypes.uint16).bitwise_or(fields(b[:, 66:74], 1, 2).flatten(1).cast(dtypes.uint16).lshift(8))
+  numbers = _vectors("IQ3_S", index).flatten(1).mul(_signs(b[:, 74:106]).flatten(1))
+  return Parts(numbers, _half(b, 0), _odd(fields(b[:, 106:110], 4, 2).flatten(1)))
+
+def _shifted(index: Tensor, below: Tensor) -> Tensor:
+  """Return eight times the elements of IQ1_S and IQ1_M, which are an eighth more than -1, 0 or 1, or less."""
+  return _vectors("IQ1_S", index).mul(8).add(1 - below.cast(dtypes.int8).lshift(1).unsqueeze(-1)).flatten(1)
+
+def _iq1_s(b: Tensor) -> Parts:
+  """Split 32 indices of 11 bits. Eight words have the upper three bits of four of them, a factor of 3 bits, and whether
+  an eighth is subtracted."""
+  words = _words(b, dtypes.uint16, 34, 50)
+  index = b[:, 2:34].cast(dtypes.uint16).bitwise_or(_places(words, 3, 3, 4).flatten(1).lshift(8))
+  below = words.rshift(15).unsqueeze(-1).expand(-1, 8, 4).flatten(1)
+  return Parts(_shifted(index, below), _part(b, 0, 1 / 8), _odd(words.rshift(12).bitwise_and(7)))
+
+def _iq1_m(b: Tensor) -> Parts:
+  """Split 32 indices of 11 bits, whose upper three are in half-bytes, with the bit that subtracts an eighth. Four words
+  have 16 factors of 3 bits, and in their upper 4 bits the scale."""
+  halves = fields(b[:, 32:48], 4, 2).flatten(1)
+  index = b[:, :32].cast(dtypes.uint16).bitwise_or(halves.bitwise_and(7).cast(dtypes.uint16).lshift(8))
+  words = _words(b, dtypes.uint16, 48, 56)
+  up = Tensor([0, 4, 8, 12], dtype=dtypes.uint16, device=b.device)
+  scale = words.rshift(12).lshift(up).sum(1, keepdim=True, dtype=dtypes.uint16).bitcast(dtypes.float16)
+  return Parts(_shifted(index, halves.rshift(3)), scale.cast(dtypes.float32).mul(1 / 8),
+               _odd(_places(words, 3, 3, 4).flatten(1)))
+
+def _tq1_0(b: Tensor) -> Parts:
+  """Split bytes that have five digits of 0 to 2 each, or four: byte / 256 in base 3, rounded up."""
+  def digits(part: Tensor, count: int) -> Tensor:
+    powers = Tensor([3**k for k in range(count)], dtype=dtypes.int32, device=b.device).reshape(1, -1, 1)
+    return part.cast(dtypes.int32).unsqueeze(1).mul(powers).bitwise_and(255).mul(3).rshift(8).flatten(1)
+  return Parts(digits(b[:, :32], 5).cat(digits(b[:, 32:48], 5), digits(b[:, 48:52], 4), dim=1), _half(b, 52))
+
+def _tq2_0(b: Tensor) -> Parts: return Parts(fields(b[:, :64].reshape(-1, 2, 32), 2, 2).flatten(1), _half(b, 64))
+def _q1_0(b: Tensor) -> Parts: return Parts(fields(b[:, 2:18], 1, 2).flatten(1), _half(b, 0))
+
 def _mxfp4(b: Tensor) -> Parts:
   """Split elements with a shared exponent e.
 
@@ -189,6 +295,16 @@ TYPES: dict[int, GgmlType] = {
   14: GgmlType("Q6_K", 256, 210, None, _q6_k, 6, 16, 32),
   20: GgmlType("IQ4_NL", 32, 18, None, _iq4_nl, 4, table=IQ4),
   23: GgmlType("IQ4_XS", 256, 136, None, _iq4_xs, 4, table=IQ4),
+  16: GgmlType("IQ2_XXS", 256, 66, None, _iq2_xxs, 8, table=()),
+  17: GgmlType("IQ2_XS", 256, 74, None, _iq2_xs, 8, 16, table=()),
+  22: GgmlType("IQ2_S", 256, 82, None, _iq2_s, 8, 16, table=()),
+  18: GgmlType("IQ3_XXS", 256, 98, None, _iq3_xxs, 8, table=()),
+  21: GgmlType("IQ3_S", 256, 110, None, _iq3_s, 8, table=()),
+  19: GgmlType("IQ1_S", 256, 50, None, _iq1_s, 8, table=()),
+  29: GgmlType("IQ1_M", 256, 56, None, _iq1_m, 8, 16, table=()),
+  34: GgmlType("TQ1_0", 256, 54, None, _tq1_0, 2, 256, table=(-1, 0, 1)),
+  35: GgmlType("TQ2_0", 256, 66, None, _tq2_0, 2, 256, table=(-1, 0, 1, 2)),
+  41: GgmlType("Q1_0", 128, 18, None, _q1_0, 1, 128, table=(-1, 1)),
   39: GgmlType("MXFP4", 32, 17, None, _mxfp4, 4, table=MXFP4),
 }
 

@@ -123,6 +123,8 @@ class Indexing(Matmul):
 
     Raises IndexingError for a wrong kind or number of indices, IndexRangeError for ints outside of their axis.
     """
+    if isinstance(indices, list) and any(x is None or x is ... or isinstance(x, slice) for x in indices):
+      indices = tuple(indices)     # no numbers of one axis
     items = self._items(indices if isinstance(indices, tuple) else (indices,))
     pairs: list[tuple[sint, sint]] = []
     rows: list[tuple[int, int]] = []

@@ -201,6 +201,11 @@ class Interchange(Loss):
 
   # ***** printing *****
 
+  def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    """The forms that a notebook shows, by media type: text, a table, a picture (notebook.py)."""
+    from tinyhw.methods.data.notebook import bundle  # for notebooks alone
+    return bundle(self)
+
   def __repr__(self) -> str:
     from tinyhw.methods.data.printing import described  # views are needed only for printing
     return described(self)

@@ -307,6 +307,7 @@ def rearrange(x: Movement, formula: str, sizes: dict[str, int]) -> Tensor:
   """See Movement.rearrange."""
   if not isinstance(formula, str):
     raise ArgumentError(f"rearrange wants a formula such as 'b (h w) -> b h w', not {formula!r}")
+  formula = formula.replace("…", "...")
   sizes = {name: whole(f"the size of {name}", d, 0) for name, d in sizes.items()}
   if formula.count("->") != 1: raise ArgumentError(f"rearrange: {formula!r} needs one '->'")
   left, right = (_parse(side, formula) for side in formula.split("->"))
