@@ -56,7 +56,8 @@ def dot(input: Tensor, other: Tensor) -> Tensor:
 
 def _plus(what: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
   if rank(input.dtype) < 2 and (isinstance(beta, float) or isinstance(alpha, float)):
-    if what not in ("addbmm", "baddbmm"): raise DTypeError(f"{what}: alpha and beta are integers for {input.dtype}")
+    if what not in ("addbmm", "baddbmm", "addmv"):
+      raise DTypeError(f"{what}: alpha and beta are integers for {input.dtype}")
     beta, alpha = int(beta), int(alpha)
   common_shape(sizes(input), sizes(product))
   if common_shape(sizes(input), sizes(product)) != sizes(product):

@@ -31,8 +31,8 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 class Parts(NamedTuple):
-  """The numbers of n blocks. codes: integers, (n, length). scale, minimum: floats, (n, 1). factors, shifts: integers, (n,
-  groups); None: all are 1."""
+  """The numbers of n blocks. codes: integers, (n, length). scale, minimum: floats, (n, 1). factors, shifts: integers,
+  (n, groups); None: all are 1."""
   codes: Tensor
   scale: Tensor
   factors: Tensor | None = None

@@ -14,6 +14,7 @@ from it before keep the old ones. A tensor without storage takes a new value, an
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
+import math
 import operator
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,8 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 LEAST_WORK = 1 << 24    # multiplications of a sum over "index equals row" below which it takes less time than sorting
 SORTING_GAIN = 16       # times as many multiplications as sorting has steps, from which sorting pays
+
+SCATTER_GAIN = 8        # the same for scatters, which sort by a network of log2(n)**2 steps
 
 class Parsed(NamedTuple):
   """Indices as movements, in this order: a part of each axis, rows of that part, axes to reverse. Then ints are dropped
@@ -112,9 +115,9 @@ class Indexing(Matmul):
     numbered = self._new(graph.reshape(graph.iota(total, graph.place_type(total), self.device), self.shape)).add(1)
     picked = numbered[indices]  # indices from 1 on, 0 where an index is out of range
     v = self._new(graph.broadcast(v.uop, self._fits(v, picked.shape)))
-    flat = _last_wins(self.flatten().uop, 0, graph.reshape(picked.sub(1).uop, (sint_prod(picked.shape),)),
-                      v.flatten().uop)
-    return self._new(graph.reshape(flat, self.shape))
+    places = graph.reshape(picked.sub(1).uop, (sint_prod(picked.shape),))
+    flat = self.flatten()._last_written(0, places, v.flatten().uop)
+    return self._new(graph.reshape(flat.uop, self.shape))
 
   # ***** parsing *****
 
@@ -228,7 +231,13 @@ class Indexing(Matmul):
     dim, source = self._axis(dim), self._source(index, src)
     if not self.ndim: return self._as_row(index, source, lambda x, i, s: x.scatter(0, i, s))
     index_u, src_u = self._scattered(dim, index, source)
-    return self._new(_last_wins(self.uop, dim, index_u, src_u))
+    return self._last_written(dim, index_u, src_u)
+
+  def _last_written(self, dim: int, index: UOp, src: UOp) -> Tensor:
+    """Return this tensor with values at the elements that index names along dim. The last one for an element counts."""
+    if not _pays_to_sort(self.uop, dim, index): return self._new(_last_wins(self.uop, dim, index, src))
+    from tinyhw.methods.scattering import Groups  # for large scatters only
+    return Groups(self._self(), dim, index).last(self._new(src), self._self())
 
   def _source(self, index: Tensor, src: Any) -> Tensor:
     """Return the values that scatter writes, as a tensor of this type. A number fills the index's shape."""
@@ -278,9 +287,14 @@ class Indexing(Matmul):
     if reduce == "amin": mine, src_u = mine._mirror(), self._new(src_u)._mirror().uop
     if op is not Ops.MAX and dtypes.is_float(self.dtype):   # as any sum or product of floats: rounded once
       mine, src_u = mine.cast(graph.accumulator(self.dtype)), graph.cast(src_u, graph.accumulator(self.dtype))
-    hit, spread = _hits(mine.uop, dim, index_u, src_u)
-    folded = self._new(graph.fold(graph.where(hit, spread, graph.like(spread, identity)), op, (dim,)))
-    count = self._new(graph.fold(graph.cast(hit, graph.place_type(index_u.shape[dim])), Ops.ADD, (dim,)))
+    if reduce in ("sum", "mean") and _pays_to_sort(mine.uop, dim, index_u):
+      from tinyhw.methods.scattering import Groups  # for large scatters only
+      groups = Groups(mine, dim, index_u)
+      folded, count = groups.folded(self._new(src_u), op, identity), groups.count
+    else:
+      hit, spread = _hits(mine.uop, dim, index_u, src_u)
+      folded = self._new(graph.fold(graph.where(hit, spread, graph.like(spread, identity)), op, (dim,)))
+      count = self._new(graph.fold(graph.cast(hit, graph.place_type(index_u.shape[dim])), Ops.ADD, (dim,)))
     if include_self: result = self._new(graph.binary(op, mine.uop, folded.uop))
     else: result = count.eq(0).where(mine, folded)
     if reduce == "mean":
@@ -463,6 +477,13 @@ def _linear(indices: list[UOp], sizes: list[sint]) -> UOp:
     total = u if total is None else graph.add(graph.mul(total, length), u)
   assert total is not None and inside is not None
   return graph.where(inside, total, graph.like(total, -1))
+
+def _pays_to_sort(u: UOp, dim: int, index: UOp) -> bool:
+  """Does it take fewer steps to sort the indices of a scatter than to compare each with each place?"""
+  if not graph.is_plain((*u.shape, *index.shape)) or not isinstance(u.device, str): return False
+  n, places = math.prod([int(d) for d in index.shape]), int(u.shape[dim])
+  work = n * places
+  return work >= LEAST_WORK and work > SCATTER_GAIN * n * n.bit_length()**2
 
 def _hits(u: UOp, dim: int, index: UOp, src: UOp) -> tuple[UOp, UOp]:
   """Return (index equals place, src). Both have the axis of the source before that of the place: (..., source, place,

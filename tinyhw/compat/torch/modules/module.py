@@ -10,11 +10,12 @@ import itertools
 from typing import Any
 
 from tinyhw.compat.torch.differentiation.hooks import RemovableHandle, registered
+from tinyhw.compat.torch.differentiation.module_hooks import Boundary
 from tinyhw.compat.torch.dress import dress, kind_of, plain
 from tinyhw.compat.torch.tensors import TorchTensor
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
-from tinyhw.methods.base import Handle
+from tinyhw.methods.base import GradMode, Handle
 from tinyhw.methods.checks import flag
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
@@ -46,6 +47,7 @@ class IncompatibleKeys(NamedTuple):
   unexpected_keys: list[str]
 
 _KINDS = ("_parameters", "_buffers", "_modules")
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 class Module:
   """The base of layers. A subclass registers parameters and modules as attributes, and computes in `forward`."""
@@ -53,7 +55,7 @@ class Module:
 
   def __init__(self) -> None:
     state = self.__dict__
-    for kind in (*_KINDS, "_forward_hooks", "_forward_pre_hooks"): state[kind] = {}
+    for kind in (*_KINDS, *_HOOKS): state[kind] = {}
     state["_non_persistent"], state["training"] = set(), True
 
   def forward(self, *args: Any, **keywords: Any) -> Any:
@@ -66,11 +68,13 @@ class Module:
       if changed is None: continue
       if with_keywords: args, keywords = changed
       else: args = changed if isinstance(changed, tuple) else (changed,)
+    boundary = Boundary(self) if (self._backward_hooks or self._backward_pre_hooks) and not GradMode.off else None
+    if boundary is not None: args = boundary.entered(args)
     found = self.forward(*args, **keywords)
     for hook, with_keywords in list(self._forward_hooks.values()):
       changed = hook(self, args, keywords, found) if with_keywords else hook(self, args, found)
       if changed is not None: found = changed
-    return found
+    return found if boundary is None else boundary.left(found)
 
   # ***** attributes *****
 
@@ -338,6 +342,20 @@ class Module:
     """Call hook(module, args) before each forward. Arguments that it returns take the place of the arguments."""
     return _registered(self._forward_pre_hooks, hook, with_kwargs)
 
+  def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    """Call hook(module, gradients of the arguments, gradients of the results) when gradients pass the module.
+
+    Each is a tuple, with None where there is no gradient. Gradients that it returns take the place of the arguments'.
+    """
+    return _first(self._backward_hooks, registered(self._backward_hooks, hook), prepend)
+
+  register_backward_hook = register_full_backward_hook
+
+  def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    """Call hook(module, gradients of the results) before gradients pass the module. Gradients that it returns take
+    their place."""
+    return _first(self._backward_pre_hooks, registered(self._backward_pre_hooks, hook), prepend)
+
   # ***** text *****
 
   def extra_repr(self) -> str:
@@ -364,6 +382,13 @@ def _registered(hooks: dict[int, Any], hook: Callable[..., Any], with_keywords: 
   found = registered(hooks, hook)
   hooks[found.key] = hook, with_keywords
   return found
+
+def _first(hooks: dict[int, Any], handle: RemovableHandle, prepend: bool) -> RemovableHandle:
+  """Move a new hook before the others if `prepend` says so."""
+  if prepend:
+    others = [(key, hooks.pop(key)) for key in list(hooks) if key != handle.key]
+    hooks.update(others)
+  return handle
 
 def _value(x: Any) -> Tensor:
   """Return a value of a state: a tensor of ours, of PyTorch's, or an array."""

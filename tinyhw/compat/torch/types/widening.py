@@ -27,7 +27,7 @@ WIDE = frozenset("""
   logsigmoid glu tanhshrink softsign hardsigmoid histc index_add index_put _unsafe_masked_index_put_accumulate
   scatter_add scatter_reduce index_reduce put masked.mean masked.var masked.std masked.norm masked.normalize
   masked.softmax masked.log_softmax masked.softmin masked.logsumexp masked.logaddexp masked.sum masked.prod
-  masked.cumsum masked.cumprod
+  masked.cumsum masked.cumprod norm linalg.norm linalg.vector_norm linalg.matrix_norm matrix_exp linalg.matrix_exp
   """.split())
 # Quotients that are rounded to whole numbers: with `rounding_mode` alone.
 ROUNDED = frozenset("div divide".split())
