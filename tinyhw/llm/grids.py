@@ -1,8 +1,8 @@
 """Vectors that codes of GGUF's smallest types stand for. Written by `python3 test/golden/make_gguf_grids.py` from the
 tables of ggml-common.h (iq2xxs_grid, iq2xs_grid, iq2s_grid, iq3xxs_grid, iq3s_grid, iq1s_grid).
 
-A row has the levels that elements of a vector have, and the vectors: words of 16 bits in base64, in each the places of
-its elements in the levels, with 2 bits for each of 8 elements, or 3 bits for each of 4.
+A row has the levels that elements of a vector take, and the vectors as words of 16 bits in base64. A word has the
+places of the elements in the levels: 2 bits for each of 8 elements, or 3 bits for each of 4.
 """
 
 GRIDS: dict[str, tuple[tuple[int, ...], str]] = {
