@@ -73,7 +73,7 @@ def doctor(arguments: Sequence[str]) -> int:
     findings = examination.diagnose(words[1])
     print(json.dumps(findings, indent=2) if as_json else examination.show_findings(findings))
     return int(any(finding["state"] == "problem" for finding in findings))
-  facts = {"version": __version__, **examination.examine()}
+  facts = examination.examine()
   print(json.dumps(facts, indent=2) if as_json else examination.show(facts))
   return 0 if facts["default"] else 1
 

@@ -5,9 +5,10 @@ sorted by a bitonic network, whose steps are movements and comparisons. Both are
 value.
 """
 from __future__ import annotations
+from array import array
+import itertools
 from typing import TYPE_CHECKING
 
-from tinyhw.arithmetic import elements
 from tinyhw.dtype import ConstType, dtypes
 from tinyhw.errors import ArgumentError, DTypeError
 from tinyhw.methods.checks import flag, whole
@@ -137,8 +138,10 @@ def _true_places(mask: UOp, size: int | None, like: Sorting) -> UOp:
   """Return the indices of the true elements of a vector: all of them, or `size`, filled with -1."""
   mask = fixed(mask, "select from")
   if size is None:
-    found = [i for i, x in enumerate(elements(like._new(mask)._buffer().as_memoryview(), dtypes.bool)) if x]
-    return like._tensor(found).cast(graph.place_type(mask.shape[0])).uop
+    truths = like._new(mask)._buffer().as_memoryview().cast("B")      # a byte each
+    kind = graph.place_type(mask.shape[0])
+    assert kind.fmt is not None, f"{kind} has a format"
+    return like._tensor(array(kind.fmt, itertools.compress(itertools.count(), truths))).cast(kind).uop
   size = whole("a size", size, 0)
   n = static(mask.shape[0], "select from")
   kind = graph.place_type(n, size)

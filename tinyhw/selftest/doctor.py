@@ -94,6 +94,7 @@ def examine() -> dict[str, Any]:
   try: default, problem = Device.DEFAULT, None
   except DeviceError as error: default, problem = None, error.message
   return {
+    "version": importlib.import_module("tinyhw").__version__,
     "python": {"version": platform.python_version(), "implementation": platform.python_implementation(),
                "executable": sys.executable},
     "system": {"platform": sys.platform, "release": platform.release(), "processor": platform.machine()},
@@ -146,7 +147,7 @@ LINES: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 def show(facts: dict[str, Any]) -> str:
-  """Format the facts for people: those of examine(), and `version`, tinyhw's own."""
+  """Format the facts for people."""
   python, system, cache = facts["python"], facts["system"], facts["cache"]
   where = f"{system['platform']} {system['release']}, {system['processor']}"
   lines = [f"tinyhw {facts['version']}, {python['implementation']} {python['version']} ({python['executable']}) on "
