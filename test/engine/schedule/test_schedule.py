@@ -137,6 +137,13 @@ def test_kernels_over_one_shape_that_share_an_operand_are_one() -> None:
 
 def roots(*tensors: Tensor) -> list[UOp]: return [t.uop for t in tensors]
 
+def test_a_shape_between_two_others_needs_no_division() -> None:
+  """Storage of 26 x 15 elements, read as 15 x 26."""
+  w = Tensor(np.arange(26 * 15, dtype=np.int32).reshape(26, 15)).realize()
+  kernels = schedule(canonicalize([(w.reshape(15, 26) * 2).sum(0).uop])).kernels
+  assert not {Ops.IDIV, Ops.MOD} & {u.op for kernel in kernels for u in kernel.sink.toposort()}
+  assert (w.reshape(15, 26).reshape(26, 15) + 0).tolist() == np.arange(26 * 15).reshape(26, 15).tolist()
+
 def test_equal_work_on_other_buffers_is_found_again() -> None:
   def work() -> Tensor: return (empty(8, 8) @ empty(8, 8)).relu()
   first, second = canonicalize(roots(work())), canonicalize(roots(work()))

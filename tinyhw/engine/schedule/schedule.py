@@ -39,7 +39,7 @@ from tinyhw.engine.schedule.numbers import with_arguments
 from tinyhw.engine.schedule.regroup import regrouped, regroups
 from tinyhw.engine.schedule.split import split_reductions
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
-from tinyhw.uop.ops import KernelInfo, UOp, to_indices
+from tinyhw.uop.ops import KernelInfo, UOp, same_shape, to_indices
 
 if TYPE_CHECKING:
   from tinyhw.device_interface import Compiled
@@ -160,6 +160,9 @@ def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
   if op is Ops.BIND:
     return _named(u.src[0], u.src[1].arg, out)
   if op in DROPPED: return src[0]
+  if op is Ops.RESHAPE and src[0].op is Ops.RESHAPE and u.tag is src[0].tag is None:   # an index needs no division then
+    made = UOp(op, u.dtype, (src[0].src[0], *src[1:]), u.arg)
+    return made.src[0] if same_shape(made.shape, made.src[0].shape) else made
   if op is Ops.BITCAST and regroups(u): return regrouped(src[0], u.dtype)
   if op is Ops.COPY and on_disk(src[0].device): return _from_disk(src[0], src[1], out)
   if op is Ops.COPY and not is_multi(src[0]) and not is_multi(src[1]):
