@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.compat.torch import table
-from tinyhw.compat.torch.differentiation import hooks
+from tinyhw.compat.torch.differentiation import gradients, hooks
 from tinyhw.compat.torch.dress import Dressed, dress, plain
 from tinyhw.dtype import DTypeLike
 from tinyhw.errors import ArgumentError, DTypeError
@@ -141,11 +141,13 @@ class TorchTensor(Tensor):
 
   def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False,
                inputs: Any = None) -> Any:
-    """Add to `grad` of the tensors from which this one was computed, as Tensor.backward does.
+    """Add to `grad` of the tensors from which this one was computed, as Tensor.backward does. inputs: of these alone.
 
     retain_graph and create_graph change nothing: graphs are kept while something needs them.
     """
-    return super().backward(gradient)
+    if inputs is None: return super().backward(gradient)
+    gradients.add(self, gradient, inputs)
+    return self
 
   def cast(self, dtype: DTypeLike) -> Any: return dress(plain(self).cast(dtype))
 

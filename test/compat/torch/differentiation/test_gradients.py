@@ -25,6 +25,19 @@ def test_against_pytorch() -> None:
   for a, b in zip(gradients(pytest.importorskip("torch")), gradients(ours), strict=True):
     assert b == (a if a is None or isinstance(a[0], list) else pytest.approx(a))
 
+def of_inputs(torch: Any) -> list[Any]:
+  x, y, z = (torch.tensor([1.0, float(k)], requires_grad=True) for k in range(3))
+  (x * y).sum().backward(inputs=[x, z])
+  (x * y).backward(torch.tensor([2.0, 3.0]), inputs=x)
+  torch.autograd.backward([(x * y * 2).sum()], inputs=[y])
+  h = x * 3
+  (h * y).sum().backward(inputs=[h])
+  return [x.grad.tolist(), y.grad.tolist(), z.grad, h.grad.tolist()]
+
+def test_backward_of_some_inputs() -> None:
+  assert of_inputs(ours) == of_inputs(pytest.importorskip("torch"))
+  with pytest.raises(ArgumentError, match="no inputs"): ours.ones(1, requires_grad=True).sum().backward(inputs=[])
+
 def test_checkpoints() -> None:
   w = ours.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
   y = ours.utils.checkpoint.checkpoint(lambda x: (x @ w).square(), ours.ones(1, 2), use_reentrant=False)

@@ -50,9 +50,16 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
 
 def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: bool = False,
              inputs: Any = None) -> None:
-  """Add to `grad` of the tensors from which some were computed."""
+  """Add to `grad` of the tensors from which some were computed. inputs: of these alone."""
   ys = _listed("tensors", tensors)
-  for y, g in zip(ys, _seeds(ys, grad_tensors)): y.backward(g)
+  for y, g in zip(ys, _seeds(ys, grad_tensors)): y.backward(g, inputs=inputs)
+
+def add(y: Any, gradient: Any, inputs: Any) -> None:
+  """Add the gradients of y for inputs to their `grad`. Those that y does not use keep theirs."""
+  xs = _listed("inputs", inputs)
+  if not xs: raise ArgumentError("backward() has no inputs; name tensors, or leave inputs out")
+  for x, g in zip(xs, grad(y, xs, gradient, allow_unused=True)):
+    if g is not None: x.grad = g if x.grad is None else x.grad + g
 
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
                preserve_rng_state: bool = True, **keywords: Any) -> Any:
