@@ -90,19 +90,20 @@ def test_what_is_chosen_there_is_what_pytorch_has(kink: Kink) -> None:
 # Methods that no case needs: results without gradients (integers, bools, new tensors, Python values), what acts on
 # handles, and other names of those that have a case.
 OTHERS = set("""
-all allclose any arange argmax argmin argsort assign backward bfloat16 bitcast bitwise_and bitwise_not bitwise_or
-bitwise_xor bool ceildiv checkpoint const_like copied custom_kernel data device div double dropout dtype element_size
-empty empty_like eq eye float floordiv from_blob from_dlpack from_url full full_like ge glorot_uniform grad gradient
-gt half hash hold idiv int is_floating_point isclose isfinite isinf isnan item kaiming_normal kaiming_uniform keccak
-lazydata le linspace logical_and logical_not logical_or long lshift lt manual_seed multinomial nbytes ndim ne no_grad
-nonzero normal numel numpy one_hot ones ones_like qr rand rand_like randint randn randn_like random_bits randperm
-realize replace requires_grad requires_grad_ rshift scaled_dot_product_attention scaled_uniform schedule_linear shape
-shard shard_ shard_like short size svd invalidate retain_grad retains_grad threefry to_ tolist train training ufix
-uniform uop xor zeros zeros_like
+all allclose alu any arange argmax argmin argsort as_param assign backward bfloat16 bitcast bitwise_and bitwise_not
+bitwise_or bitwise_xor bool call callify ceildiv checkpoint const const_like copied custom_kernel data device div double
+dropout dtype element_size empty empty_like eq eye float floordiv from_blob from_dlpack from_url full full_like ge
+glorot_uniform grad gradient gt half hash hold idiv int invalids is_floating_point is_param is_param_ isclose isfinite
+isinf isnan item kaiming_normal kaiming_uniform keccak lazydata le linear_with_vars linspace logical_and logical_not
+logical_or long lshift lt manual_seed max_numel max_shape multinomial nbytes ndim ne no_grad nonzero normal numel numpy
+one_hot ones ones_like qr rand rand_like randint randn randn_like random_bits randperm realize replace requires_grad
+requires_grad_ rshift scaled_dot_product_attention scaled_uniform schedule_linear shape shard shard_ shard_like short
+size svd invalidate retain_grad retains_grad threefry to_ tolist train training ufix uniform uop xor zeros zeros_like
 """.split())
 
 def test_every_method_has_a_case_or_a_reason() -> None:
   """A new method of Tensor needs a case in support/differentiable.py, or an entry in OTHERS."""
   public = {name for name in dir(Tensor) if not name.startswith("_") and name not in dir(Handle)}
   covered = {case.name.split()[0] for case in CASES}
-  assert not public - covered - OTHERS, "neither a case nor in OTHERS"
+  missing = public - covered - OTHERS
+  assert not missing, f"neither a case nor in OTHERS: {sorted(missing)}"

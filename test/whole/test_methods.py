@@ -22,7 +22,8 @@ SEEN_ELSEWHERE = {   # what has no value to compare, or its own tests with hand-
                                      "randn_like random_bits randperm scaled_uniform threefry uniform",
   "gradients (test_gradient.py)": "backward checkpoint gradient retain_grad retains_grad",
   "storage (test_tensor.py)": "from_blob from_dlpack from_url invalidate to_ shard shard_ shard_like",
-  "digests (test_digest.py)": "hash keccak", "kernels (test_kernels.py)": "custom_kernel schedule_linear",
+  "digests (test_digest.py)": "hash keccak", "kernels (test_kernels.py)": "custom_kernel schedule_linear alu "
+  "as_param call callify const invalids is_param is_param_ linear_with_vars max_numel max_shape",
 }
 
 def operands(row: Row) -> list[Any]:

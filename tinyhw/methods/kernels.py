@@ -112,6 +112,7 @@ class Kernels(Digest):
     >>> Tensor([1, 2]).alu(Ops.MAX, Tensor([2, 1])).tolist()
     [2, 2]
     """
+    if not isinstance(op, Ops): raise ArgumentError(f"alu wants an operation, such as Ops.ADD, not {op!r:.80}")
     count = 1 if op in GroupOp.Unary else 2 if op in GroupOp.Binary else 3 if op is Ops.WHERE else 0
     operands = [self._self(), *(self._operand("alu", x) for x in src)]
     if len(operands) != count:
@@ -165,6 +166,10 @@ class Kernels(Digest):
 
     fxn: the expression, as a tensor or a node. grad_fxn: its gradient, as of `function`. Raises FunctionError for a
     placeholder without an argument, or with one of another shape or type.
+
+    >>> x = Tensor([1.0, 2.0])
+    >>> Tensor([3.0, 4.0]).call(fxn=x.as_param(0).square()).tolist()
+    [9.0, 16.0]
     """
     given = [self._self(), *(self._operand("call", x) for x in lst)]
     body = fxn.uop if isinstance(fxn, Handle) else fxn

@@ -226,9 +226,9 @@ class CostModel:
     return accumulators + 2 + SHARED_ALIVE * shared <= self.capabilities.vector_registers
 
   def goes_together(self, t: RegisterTile) -> bool:
-    """Does the body of a large tile have several iterations of a long loop?"""
+    """Does the body of a large tile of products have several iterations of a long loop?"""
     accumulators = len(self.reduces) * math.prod(t.repetitions.values())
-    return (not is_reduce(t.vector) and size_of(self.last) >= SHORT_LOOP * TOGETHER
+    return (len(self.loads) > 1 and not is_reduce(t.vector) and size_of(self.last) >= SHORT_LOOP * TOGETHER
             and accumulators >= 8 and self.arithmetic(t) * len(self.reduces) > SHORT_BODY // 2
             and TOGETHER * accumulators * self.operations <= MOST_UNROLLED)
 
