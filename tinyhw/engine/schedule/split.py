@@ -26,6 +26,7 @@ MANY_ELEMENTS = 1 << 18     # fewer elements of columns are added faster than a 
 PART_ROWS = 256         # joined rows per part: a longer sum of floats is less exact
 # float32 elements of the widest register. It is the same on each device, so that results are, too.
 LANES = 16
+PART_TERMS = 4096       # of a part of a sum of products
 PANEL_BYTES = 1 << 14   # of the terms of a row for which an operand's panel (16 rows) fits into shared memory
 PARTIAL_RESULTS = 1 << 22   # elements that partial results may take
 
@@ -97,9 +98,9 @@ def parts_of(u: UOp, extent: dict[UOp, int]) -> tuple[int, int]:
   terms = size_of(u.src[0].shape) // results
   if results <= FEW_RESULTS: return (FEW_RESULTS, MAX_PARTS) if terms >= MANY_TERMS else (1, 1)
   most = PANEL_BYTES // bytes_of_term(u)
-  if terms <= most or terms_per_element(u, extent) <= REUSE_LIMIT or results * terms // most > PARTIAL_RESULTS:
+  if terms <= most or terms_per_element(u, extent) <= REUSE_LIMIT or results * terms // PART_TERMS > PARTIAL_RESULTS:
     return 1, 1
-  return terms // most, 4 * terms // most
+  return terms // PART_TERMS, 4 * terms // PART_TERMS
 
 def bytes_of_term(u: UOp) -> int:
   """Return the bytes of an element of the widest operand of a sum of products."""
