@@ -98,7 +98,7 @@ class Processor:
     """Return the bytes that the second-level cache gives to a tile in a cycle; 0 if that is not known.
 
     Measured on a Granite Rapids, where tiles of a @ b of 1920x1024x1920 with 24 sums read 2 to 8 vectors of 64 bytes in
-    12 cycles, four steps in a body (engine/run/tune.Trial). Up to 5 vectors take no more time than 3; 6 take 1.09
+    12 cycles, four steps in a body (captured calls, in turns). Up to 5 vectors take no more time than 3; 6 take 1.09
     times as long, and 8 take 1.12 to 1.3 times. Other processors have not been measured.
     """
     return 28.0 if self.vendor == "GenuineIntel" and ("avx512" in arch or "amx" in arch) else 0.0
