@@ -345,6 +345,7 @@ class Captured:
     self.parts: list[Recording | Copy] = []
     self.part_steps: list[list[Step]] = []    # the steps of each part
     self.variable_patches: list[tuple[Recording, int, int, str]] = []
+    self.number_patches: list[tuple[Recording, int, int, UOp]] = []    # numbers that the host computes from Variables
     self.grid_patches: list[tuple[Recording, int, Any]] = []
     self.kernels = len(self.steps)
     slots = [*self.inputs, *self.outputs.values(), *[slot for slot in self.draw_slots if slot is not None]]
@@ -375,14 +376,12 @@ class Captured:
 
     Raises JitError if one has two values.
     """
-    self.fixed = {name: value for s in self.steps if s.runner is not None
-                  for name, value in zip(s.runner.variables, s.variables) if name != SHARD}
-    for s in self.steps:
-      for name, value in zip(s.runner.variables, s.variables) if s.runner is not None else ():
-        if name == SHARD or value == self.variables.get(name, self.fixed[name]): continue
-        raise JitError(f"the function binds {name} to {value} and to {self.variables.get(name, self.fixed[name])}, "
-                       f"and replays would not know "
-                       "which one to change; use Variables of two names")
+    bound = [pair for s in self.steps if s.runner is not None for pair in _bound_in(s) if pair[0] != SHARD]
+    self.fixed = dict(bound)
+    for name, value in bound:
+      if value == self.variables.get(name, self.fixed[name]): continue
+      raise JitError(f"the function binds {name} to {value} and to {self.variables.get(name, self.fixed[name])}, "
+                     f"and replays would not know which one to change; use Variables of two names")
     for name in self.variables: self.fixed.pop(name, None)
 
   def _record_copy(self, step: Step) -> None:
@@ -404,7 +403,8 @@ class Captured:
       for position, b in enumerate(s.buffers):
         if id(b) in self.points: self.points[id(b)][1].launches.append((recording, n, position))
       for k, name in enumerate(s.runner.variables):
-        if name in self.variables: self.variable_patches.append((recording, n, len(s.buffers) + k, name))
+        if isinstance(name, UOp): self.number_patches.append((recording, n, len(s.buffers) + k, name))
+        elif name in self.variables: self.variable_patches.append((recording, n, len(s.buffers) + k, name))
       if isinstance(s.runner.grid, UOp): self.grid_patches.append((recording, n, s.runner.grid))
 
   # ***** replaying *****
@@ -504,9 +504,19 @@ class Captured:
     self.variables = {}       # unknown until all are set
     for recording, launch, position, name in self.variable_patches: recording.patch(launch, position, variables[name])
     everything = {**self.fixed, **variables}
-    sizes = {grid: value_of(grid, everything) for grid in {grid for _, _, grid in self.grid_patches}}
-    for recording, launch, grid in self.grid_patches: recording.patch_grid(launch, sizes[grid])
+    expressions = {u for *_, u in self.grid_patches} | {u for *_, u in self.number_patches}
+    found = {u: value_of(u, everything) for u in expressions}
+    for recording, launch, position, number in self.number_patches: recording.patch(launch, position, found[number])
+    for recording, launch, grid in self.grid_patches: recording.patch_grid(launch, found[grid])
     self.variables = dict(variables)
+
+def _bound_in(step: Step) -> Iterator[tuple[str, int]]:
+  """Yield the names and values of the Variables with which a kernel is launched."""
+  assert step.runner is not None
+  for wanted, value in zip(step.runner.variables, step.variables):
+    if isinstance(wanted, str): yield wanted, value
+    elif step.source is not None:    # always so in a capture
+      for v in wanted.variables(): yield v.arg[0], step.source.variables[v.arg[0]]
 
 def is_inside(whole: Buffer, part: Buffer) -> bool:
   """Is a Buffer a slice of another one?"""

@@ -1,7 +1,8 @@
 """Arithmetic of weak floats, for which there are no operations: conversions, quotients, powers.
 
 A float that consists of Variables is weak, as Python's floats are: it takes the type of the tensor next to it. Python
-computes it in float64, so kernels do the same.
+computes it in float64, so kernels do the same. For targets without float64 the host does it
+(engine/run/host_numbers.py).
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any

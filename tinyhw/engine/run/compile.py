@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw import trace
@@ -35,13 +35,13 @@ class Runner(NamedTuple):
   """A loaded kernel. grid, operations and bytes_moved may be expressions of the variables.
 
   slots: the kernel's buffers that it takes, in argument order. written: positions among them that it stores to.
-  variables: names, in argument order, after the buffers.
+  variables: in argument order, after the buffers: names, and expressions that the host computes (host_numbers.py).
   """
   program: Any
   name: str
   slots: tuple[int, ...]
   written: tuple[int, ...]
-  variables: tuple[str, ...]
+  variables: tuple[str | UOp, ...]
   grid: sint
   operations: sint
   bytes_moved: sint
@@ -58,7 +58,7 @@ class CachedKernel(NamedTuple):
   code: Code
   slots: tuple[int, ...]
   written: tuple[int, ...]
-  variables: tuple[str, ...]
+  variables: tuple[str | UOp, ...]
   grid: sint
   operations: sint
   bytes_moved: sint
@@ -81,6 +81,10 @@ def value_of(x: sint, variables: dict[str, int]) -> int:
   if isinstance(x, int): return x
   replaced = x.substitute({v: v.const_like(variables[v.arg[0]]) for v in x.variables()}).simplify()
   return int(replaced.arg)
+
+def values_of(wanted: Iterable[str | UOp], variables: dict[str, int]) -> list[int]:
+  """Return the numbers that a Runner takes after its buffers. Raises KeyError for a Variable without a value."""
+  return [variables[x] if isinstance(x, str) else value_of(x, variables) for x in wanted]
 
 def backend(arch: str) -> Any:
   """Return the module that compiles Programs to Code for an architecture. Raises DeviceError.
@@ -139,6 +143,7 @@ def _compile(sink: UOp, arch: str, device: str) -> CachedKernel:
   from tinyhw.codegen.kernel.estimate import estimate  # hidden: codegen is loaded when something is compiled
   from tinyhw.codegen.optimize import optimize  # hidden: as above
   from tinyhw.codegen.passes import check_dump, lower  # hidden: as above
+  from tinyhw.engine.run.host_numbers import computed_by_host, has_float64  # hidden: as above
   if DEBUG >= 3 or VIZ: from tinyhw.engine.run import show  # hidden: only listings need it
   if SPEC: from tinyhw.uop.verify.verify import verify  # hidden: takes 0.6 ms and only SPEC uses it
   recorder = trace.recorder
@@ -148,7 +153,8 @@ def _compile(sink: UOp, arch: str, device: str) -> CachedKernel:
   if DUMP: check_dump(module.target(arch) if hasattr(module, "target") else None)
   name = kernel_name(sink)
   if recorder is not None: recorder.begin("kernel", name, sink, device)
-  optimized = optimize(sink, capabilities)
+  kernel, on_host = (sink, {}) if has_float64(capabilities) else computed_by_host(sink)
+  optimized = optimize(kernel, capabilities)
   if recorder is not None:
     recorder.passed("optimize", optimized, "the opts are chosen for the kernel as the schedule made it, and applied")
   if DEBUG >= 3: show.show_kernel(optimized, name)
@@ -163,7 +169,8 @@ def _compile(sink: UOp, arch: str, device: str) -> CachedKernel:
   if recorder is not None: recorder.done(program, code, listing)
   slots = tuple(p.arg[0] for p in program.params)
   written = tuple(slots.index(slot) for slot in sorted(program.written))
-  return CachedKernel(code, slots, written, tuple(v.arg[0] for v in program.variables), program.grid, *estimate(sink))
+  variables = tuple(on_host.get(v.arg[0], v.arg[0]) for v in program.variables)
+  return CachedKernel(code, slots, written, variables, program.grid, *estimate(sink))
 
 class BoundRunner(NamedTuple):
   """A runner for one launch of a kernel, and the constant values of the last variables, which it does not name."""
@@ -215,13 +222,15 @@ def _of_any_size(device: str, sink: UOp) -> tuple[BoundRunner, ...]:
   for form in general.forms:
     if done == general.elements: break
     whole = parts(device, [form])[0][0].runner
+    names = [name for name in whole.variables if isinstance(name, str)]
+    if len(names) != len(whole.variables): return ()  # the host would compute with constants
     each = MOST // int(whole.grid)
     grid = (general.elements - done) // each
     if not grid or each * whole.grid != MOST: continue  # work items do unequal work
     values = {**general.values, START.expr: done}
     operations, bytes_moved = whole.operations * grid // whole.grid, whole.bytes_moved * grid // whole.grid
-    numbers = tuple([name for name in whole.variables if name not in values])
+    numbers = tuple([name for name in names if name not in values])
     launched = whole._replace(variables=numbers, grid=grid, operations=operations, bytes_moved=bytes_moved)
-    found.append(BoundRunner(launched, tuple([values[name] for name in whole.variables[len(numbers):]])))
+    found.append(BoundRunner(launched, tuple([values[name] for name in names[len(numbers):]])))
     done += grid * each
   return tuple(found) if done == general.elements else ()

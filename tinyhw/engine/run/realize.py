@@ -17,7 +17,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.engine.memory import cuts, writes
 from tinyhw.engine.memory.buffers import Storage, buffer_of, buffers_in, multi, new_buffer, new_storage
 from tinyhw.engine.memory.held import held_outside
-from tinyhw.engine.run.compile import BoundRunner, Runner, parts, value_of
+from tinyhw.engine.run.compile import BoundRunner, Runner, parts, value_of, values_of
 from tinyhw.engine.run.faults import boundary
 from tinyhw.engine.schedule.lower import Kernel
 from tinyhw.engine.schedule.multi import SHARD
@@ -363,7 +363,7 @@ def step_of(part: BoundRunner, buffers: tuple[Buffer, ...], variables: dict[str,
             line: trace.Location | None = None, source: Source | None = None) -> Step:
   found = part.runner
   if len(found.slots) != len(buffers): buffers = tuple([buffers[slot] for slot in found.slots])
-  try: values = tuple([variables[name] for name in found.variables]) + part.fixed
+  try: values = tuple(values_of(found.variables, variables)) + part.fixed
   except KeyError as error:
     raise SymbolicError(f"the variable {error} has no value; bind it: variable.bind(3)") from None
   return Step(found, buffers, values, value_of(found.grid, variables) if isinstance(found.grid, UOp) else found.grid,

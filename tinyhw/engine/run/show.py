@@ -37,10 +37,10 @@ def out(text: str) -> None:
 def on_terminal(text: str, color: str | None) -> str:
   return colored(text, color) if color and wants_color() else text
 
-def number(x: sint, names: tuple[str, ...], values: tuple[int, ...]) -> float:
+def number(x: sint, names: tuple[str | UOp, ...], values: tuple[int, ...]) -> float:
   """An estimate under values of the variables."""
   if isinstance(x, int): return x
-  bound = dict(zip(names, values))
+  bound = {name: value for name, value in zip(names, values) if isinstance(name, str)}
   return float(x.substitute({v: v.const_like(bound[v.arg[0]]) for v in x.variables()}).simplify().vmax)
 
 def amount(x: float, unit: str) -> str:

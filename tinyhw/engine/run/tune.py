@@ -13,7 +13,8 @@ from typing import Any
 from tinyhw.config import BEAM, DEBUG, IGNORE_BEAM_CACHE, Context
 from tinyhw.data_class import replace
 from tinyhw.device import Buffer, Device, Launch
-from tinyhw.engine.run.compile import Runner, capabilities_of, compile_kernel, disk_key, kernel_name, mode, value_of
+from tinyhw.engine.run.compile import (
+  Runner, capabilities_of, compile_kernel, disk_key, kernel_name, mode, value_of, values_of)
 from tinyhw.errors import OutOfMemory, TinyError
 from tinyhw.files.storage import diskcache_get, diskcache_put
 from tinyhw.uop.enums import Ops
@@ -82,7 +83,7 @@ class Trial:
   def _timed(self, runner: Runner) -> float:
     opened = Device[self.device]
     buffers = [self.buffers[slot].get_buf() for slot in runner.slots]
-    variables = [self.variables[name] for name in runner.variables]
+    variables = values_of(runner.variables, self.variables)
     launch = Launch(runner.program, buffers, variables, value_of(runner.grid, self.variables), runner.small)
     least = math.inf
     for _ in range(RUNS):
