@@ -89,6 +89,7 @@ class Compiled:
   row_bytes = 0
   shares_operands = False   # do all lanes share an operand of a product, as those of a CPU's vector? (operands.py)
   copies_operands = False   # do lanes copy the operands of products to shared memory? (weights.py)
+  most_buffers = 0          # that one kernel may have; 0: any number (limit.py)
 
   def __init__(self, device: str, allocator: Allocator, renderers: Sequence[str] = (),
                runtime: Callable[[Any], Any] | None = None,

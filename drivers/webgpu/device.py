@@ -78,6 +78,7 @@ class WgpuDevice(Compiled):
     self.returned = Returned(self._undo)
     self.flying: collections.deque[WgpuSubmission] = collections.deque()   # the oldest first
     self.submitted = self.workgroups = 0   # submissions and workgroups that were started
+    self.most_buffers = about.most_buffers
     self.number_bytes = min(NUMBER_BYTES, about.uniform_bytes)
     self.slot = -(-SLOT // about.uniform_alignment) * about.uniform_alignment
     try:

@@ -49,12 +49,14 @@ def test_random_programs(name):
   with on(name): equal_to_numpy()
 
 def test_a_kernel_of_many_buffers() -> None:
-  """More than Metal has arguments."""
+  """More than Metal has arguments, and than lavapipe binds."""
   with on(HOME):
     terms = [Tensor([k, 2 * k]).realize() for k in range(45)]
     before = GlobalCounters.kernel_count
     total = sum(terms[1:], terms[0]).realize()
-    assert GlobalCounters.kernel_count == before + 1 and total.tolist() == [990, 1980]
+    most = Device[HOME].most_buffers
+    kernels = -(-(len(terms) - 1) // (most - 2)) if most else 1     # each reads the sum so far, and has a result
+    assert GlobalCounters.kernel_count == before + kernels and total.tolist() == [990, 1980]
     scaled = TinyJit(lambda n: sum((t * n for t in terms), Tensor([0, 0])).realize())
     for _ in range(4): assert scaled(UOp.variable("n", 1, 9).bind(3)).tolist() == [2970, 5940]
 

@@ -418,17 +418,19 @@ def own_index(u: UOp, loops: tuple[sint, ...]) -> tuple[tuple[UOp, ...], GatedIn
   ranges = tuple(i for i in index if i is not ZERO)
   return ranges, GatedIndex(index if loops == u.shape else reshape_index(index, loops, u.shape))
 
-def fused(roots: list[UOp]) -> Fusion:
-  """Decide the fusion of a graph, with the extra buffers that are worth their bytes.
+def fused(roots: list[UOp], forced: frozenset[UOp] = frozenset()) -> Fusion:
+  """Decide the fusion of a graph, with the extra buffers that are worth their bytes, and those that are `forced`.
 
   Values that are computed twice to save memory (over AFTER) get the same buffers as if they were computed once. So both
   computations have the same kernels, and all results have the bits of the graph without AFTER.
   """
   once = _without_after(roots)
-  if once: return _swept(roots, _stored_alike(once, fused([once[r] for r in roots])), closed=True)
-  fusion = _swept(roots)
+  if once:
+    return _swept(roots, _stored_alike(once, fused([once[r] for r in roots], frozenset(map(once.__getitem__, forced)))),
+                  closed=True)
+  fusion = _swept(roots, forced)
   worth = buffers_worth(fusion)
-  return _swept(roots, worth) if worth else fusion
+  return _swept(roots, worth | forced) if worth else fusion
 
 def _swept(roots: list[UOp], forced: frozenset[UOp] = frozenset(), closed: bool = False) -> Fusion:
   """Return the fusion in which no product is refused. Each sweep that refuses some sets these apart in the next one."""

@@ -18,16 +18,18 @@ from tinyhw.uop.ops import UOp
 MAX_STORES = 8      # more would need too many registers
 MAX_BUFFERS = 24
 
-def group_kernels(kernels: list[Kernel]) -> list[Kernel]:
-  """Return the schedule with kernels merged where that is possible."""
+def group_kernels(kernels: list[Kernel], most: int = 0) -> list[Kernel]:
+  """Return the schedule with kernels merged where that is possible. most: buffers that the device gives to a kernel; 0:
+  any number."""
   out: list[Kernel] = []
+  most = min(most or MAX_BUFFERS, MAX_BUFFERS)
   open_groups: dict[tuple[object, ...], list[int]] = {}     # loop sizes -> positions in `out`
   for k in kernels:
     shape = loops_of(k)
     if shape is not None:
       merged = False
       for position in reversed(open_groups.get(shape, [])[-4:]):
-        joined = join(out[position], k) if may_join(out, position, k) else None
+        joined = join(out[position], k) if may_join(out, position, k, most) else None
         if joined is not None:
           out[position] = joined
           merged = True
@@ -44,10 +46,10 @@ def loops_of(k: Kernel) -> tuple[object, ...] | None:
   ranges = tuple(s for s in k.sink.src[0].src[2:] if s.op is Ops.RANGE)
   return (k.buffers[0].arg[1], ranges) if ranges else None
 
-def may_join(out: list[Kernel], position: int, k: Kernel) -> bool:
+def may_join(out: list[Kernel], position: int, k: Kernel, most: int = MAX_BUFFERS) -> bool:
   """May k run as part of out[position], before all kernels after it?"""
   target = out[position]
-  if len(target.sink.src) + len(k.sink.src) > MAX_STORES or len(target.buffers) + len(k.buffers) > MAX_BUFFERS:
+  if len(target.sink.src) + len(k.sink.src) > MAX_STORES or len(target.buffers) + len(k.buffers) > most:
     return False
   written = {storage_of(w) for w in k.writes}
   if written & set(target.buffers): return False        # it would overwrite operands or results of the other

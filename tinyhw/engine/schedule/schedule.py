@@ -277,7 +277,10 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
     roots = masks.hide_products(roots, came, differ)
     hidden = masks.hidden_values(list(UOp.sink(*roots).toposort()))
   passed("mask", roots)
-  fusion = fused(roots)
+  fusion, most = fused(roots), opened(roots[0].device).most_buffers if roots else 0
+  if most:
+    from tinyhw.engine.schedule.limit import within_limit  # for devices that limit the buffers of a kernel
+    fusion = within_limit(fusion, roots, most)
   passed("fuse", fusion)
   lowering = Lowering(fusion, hidden)
   kernels = lowering.kernels()
@@ -288,7 +291,7 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   kept = {storage[r] for r in roots}
   kernels = order_kernels(kernels, kept)
   passed("order", kernels)
-  kernels = group_kernels(kernels)
+  kernels = group_kernels(kernels, most)
   passed("group", kernels)
   plan = plan_memory(kernels, kept)
   passed("plan", plan)
