@@ -9,6 +9,7 @@ import mmap
 from typing import TYPE_CHECKING
 
 from tinyhw.device import VECTOR_BYTES, LRUAllocator
+from tinyhw.drivers.gpu.signals import SIGNALS
 from tinyhw.drivers.metal.facts import MetalFacts
 from tinyhw.errors import DeviceError
 if TYPE_CHECKING: from tinyhw.drivers.metal.device import MetalDevice
@@ -25,10 +26,26 @@ class MetalMemory:
 
   def __repr__(self) -> str: return f"<MetalMemory {self.size} bytes of {self.device.name}, at {self.offset}>"
 
-class MetalHostMemory(MetalMemory):
-  """Memory of the program that the device uses in place, as long as this object lives."""
+class MetalOwnMemory(MetalMemory):
+  """A buffer that this object owns: memory of the device, or of the program, which the device uses in place.
+
+  It is released when it is freed, or with this object, which an interrupt of its maker may drop.
+  """
   __slots__ = ()
-  def __del__(self) -> None: self.device.returned.put(self.device.lock, self.handle)
+  def __init__(self, device: MetalDevice, size: int, offset: int, selector: str, *arguments: object):
+    """Send the device a message that makes a buffer. handle and address are 0 if it makes none."""
+    super().__init__(device, 0, 0, size, offset)
+    with SIGNALS.wait(): self.handle = device.objc.send(device.about.handle, selector, *arguments) or 0
+    if self.handle: self.address = device.objc.send(self.handle, "contents") + offset
+
+  def release(self) -> None:
+    """Release the buffer. A command buffer that uses it retains it until it is done."""
+    with SIGNALS.wait():
+      handle, self.handle = self.handle, 0
+      self.device.release(handle)
+
+  def __del__(self) -> None:
+    if getattr(self, "handle", 0): self.device.returned.put(self.device.lock, self.handle)
 
 class MetalAllocator(LRUAllocator):
   """The memory of one device. The program sees all of it."""
@@ -38,18 +55,15 @@ class MetalAllocator(LRUAllocator):
     super().__init__(device.name, limit=about.memory_bytes)
     self.device, self.most_bytes = device, about.most_bytes
 
-  def _alloc(self, size: int) -> MetalMemory | None:
+  def _alloc(self, size: int) -> MetalOwnMemory | None:
     if size > self.most_bytes: return None
     device = self.device
     with device.lock:
       device.check()
-      handle = device.objc.send(device.about.handle, "newBufferWithLength:options:", size, SHARED_UNTRACKED)
-      if not handle: return None
-      return MetalMemory(device, handle, device.objc.send(handle, "contents"), size)
+      made = MetalOwnMemory(device, size, 0, "newBufferWithLength:options:", size, SHARED_UNTRACKED)
+      return made if made.handle else None
 
-  def _free(self, opaque: MetalMemory, size: int) -> None:
-    """Release a buffer. A command buffer that uses it retains it until it is done."""
-    self.device.release(opaque.handle)
+  def _free(self, opaque: MetalOwnMemory, size: int) -> None: opaque.release()
 
   def _copyin(self, dest: MetalMemory, src: memoryview) -> None:
     data = src.cast("B")
@@ -78,12 +92,12 @@ class MetalAllocator(LRUAllocator):
         if whole.address <= address and address + size <= whole.address + whole.size:
           return self.offset(whole, size, address - whole.address)
       first, end = address & -PAGE, -(-(address + max(size, 1)) // PAGE) * PAGE
-      handle = device.objc.send(device.about.handle, "newBufferWithBytesNoCopy:length:options:deallocator:", first,
-                                end - first, SHARED_UNTRACKED, None)
-      if not handle:
+      made = MetalOwnMemory(device, size, address - first, "newBufferWithBytesNoCopy:length:options:deallocator:",
+                            first, end - first, SHARED_UNTRACKED, None)
+      if not made.handle:
         raise DeviceError(f"{self.dev} cannot use {size} bytes at {address:#x} in place: Metal refuses the pages; "
                           f"copy the data with Tensor(...) instead")
-      return MetalHostMemory(device, handle, address, size, address - first)
+      return made
 
   def offset(self, opaque: MetalMemory, size: int, offset: int) -> MetalMemory:
     return MetalMemory(self.device, opaque.handle, opaque.address + offset, size, opaque.offset + offset)

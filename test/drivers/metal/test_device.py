@@ -169,7 +169,8 @@ class SignalAtPlace:
     return self._stepped
 
 FILES = tuple(f"drivers{os.sep}{name}.py" for name in (f"metal{os.sep}device", f"metal{os.sep}launch",
-              f"metal{os.sep}objc", f"gpu{os.sep}signals")) + (f"emulator{os.sep}metal{os.sep}runtime.py",)
+              f"metal{os.sep}memory", f"metal{os.sep}objc", f"gpu{os.sep}signals")) + (
+              f"emulator{os.sep}metal{os.sep}runtime.py",)
 
 @functools.lru_cache(None)
 def places(code: CodeType) -> frozenset[int]:

@@ -1,5 +1,9 @@
-"""Buffers: one memory of processor and GPU, limits, parts, memory of the program."""
+"""Buffers: one memory of processor and GPU, limits, parts, memory of the program, interrupts."""
 import mmap
+import sys
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
 
 import pytest
 
@@ -7,6 +11,7 @@ from tinyhw.device import Launch
 from tinyhw.errors import DeviceError, OutOfMemory
 from tinyhw.helpers import mv_address
 from test.drivers.metal.conftest import Opener, code
+from test.drivers.metal.test_device import SignalAtPlace
 
 def test_contents(mac: Opener) -> None:
   computer, device = mac()
@@ -57,3 +62,26 @@ def test_memory_of_a_buffer_is_a_part_of_it(mac: Opener) -> None:
   seen = device.allocator.as_memoryview(a)
   device.allocator.copyin(part, memoryview(b"abcdefgh"))
   assert bytes(seen[16:24]) == b"abcdefgh"
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="older Pythons run handlers at other places")
+@pytest.mark.parametrize("way", ["allocated", "of the program", "freed"])
+def test_an_interrupt_at_each_place_leaks_no_buffer(mac: Opener, way: str) -> None:
+  computer, device = mac()
+  allocator, pages = device.allocator, mmap.mmap(-1, 4 * mmap.PAGESIZE)
+  address, met = mv_address(memoryview(pages)), set[tuple[CodeType, int]]()
+  make: Callable[[], Any] = ((lambda: allocator.external(address, 100)) if way == "of the program"
+                             else (lambda: allocator._alloc(256)))
+  while True:
+    interrupt = SignalAtPlace(met)
+    before = computer.census().get("MTLBuffer", 0)
+    buffer = make() if way == "freed" else None
+    try:
+      with interrupt:
+        if way == "freed": allocator._free(buffer, 256)
+        else: buffer = make()
+      assert not interrupt.has_come, f"{len(met)}: the interrupt was lost"
+      break
+    except KeyboardInterrupt: pass
+    del buffer
+    assert computer.census().get("MTLBuffer", 0) == before == 0, str(list(met)[-1])
+  assert len(met) > 10
