@@ -23,6 +23,7 @@ def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
 class PythonDevice(Compiled):
   """It has the schedules of a CPU."""
   shares_operands = True
+  runs_in_order = True
   row_bytes = 1 << 18
 
 class PythonAllocator(Allocator):

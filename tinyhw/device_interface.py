@@ -90,6 +90,7 @@ class Compiled:
   shares_operands = False   # do all lanes share an operand of a product, as those of a CPU's vector? (operands.py)
   copies_operands = False   # do lanes copy the operands of products to shared memory? (weights.py)
   most_buffers = 0          # that one kernel may have; 0: any number (limit.py)
+  runs_in_order = False     # is one worker fast at a long loop whose steps depend on each other? (graph/places.py)
 
   def __init__(self, device: str, allocator: Allocator, renderers: Sequence[str] = (),
                runtime: Callable[[Any], Any] | None = None,

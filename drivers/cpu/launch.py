@@ -131,6 +131,7 @@ class HostRecording:
 class HostDevice(Compiled):
   """A device whose kernels run on the worker threads. Subclasses turn Code into a HostProgram."""
   shares_operands = True
+  runs_in_order = True
   row_bytes = 1 << 18           # half of the second-level cache of common processors
 
   def __init__(self, name: str, arch: str, loop: WorkerLoop, threads: int | None = None):

@@ -42,7 +42,7 @@ def test_commutative_ops_commute() -> None:
 
 def test_older_names_and_order() -> None:
   assert (Ops.RECIP is Ops.RECIPROCAL and Ops.DEFINE_GLOBAL is Ops.PARAM and min(Ops) is Ops.CONST
-          and len(set(AxisType)) == 8)
+          and len(set(AxisType)) == 9)
 
 def test_operations_print_as_their_names() -> None:
   """The same in each version of Python. repr also contains the number."""

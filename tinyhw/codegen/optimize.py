@@ -27,6 +27,7 @@ from tinyhw.uop.ops import KernelInfo, UOp
 def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
   """Return the kernel with final AxisTypes. The chosen opts are in its KernelInfo."""
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
+  if is_ordered(sink): return ordered_grid(without_statements(sink))
   if NOOPT or len(sink.src) > 1 and not same_loops(sink): return outer_grid(without_statements(sink))
   sink = with_few_ranges(sink, capabilities)
   opts = info.opts if info.opts is not None else choose_all(sink, capabilities)
@@ -87,6 +88,15 @@ def reads_what_it_writes(sink: UOp, nodes: Iterable[UOp]) -> bool:
   """Does a kernel with these nodes read a buffer that it writes? Then no element may be computed twice."""
   stored = {store.src[0].src[0] for store in sink.src}
   return any(u.op is Ops.LOAD and u.src[0].src[0] in stored for u in nodes)
+
+def is_ordered(sink: UOp) -> bool:
+  """Do iterations of a kernel's loop see the stores of earlier ones?"""
+  return any(r.arg[1] is AxisType.ORDERED for r in ranges_of(sink.src[0]))
+
+def ordered_grid(sink: UOp) -> UOp:
+  """Return a kernel with an ordered loop: the other loops are the grid."""
+  return sink.substitute({r: r.replace(arg=(r.arg[0], AxisType.GLOBAL)) for r in ranges_of(sink.src[0])
+                          if r.arg[1] is not AxisType.ORDERED})
 
 def outer_grid(sink: UOp) -> UOp:
   """Return the plain form: the outermost loop of a kernel with one store is the grid."""

@@ -11,7 +11,7 @@ from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.known import want_all
 from tinyhw.functional.operands import as_row, axis_of, checked, floats, result_type, sizes, want_float, want_int
 from tinyhw.functional.reductions import ValuesIndices, sort
-from tinyhw.functional.shapes import cat, movedim
+from tinyhw.functional.shapes import cat, movedim, part
 from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import is_number, real, whole
 from tinyhw.named_tuple import NamedTuple
@@ -107,14 +107,12 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> ValuesIndices:
   n = sizes(input)[axis]
   if not n: raise ShapeError(f"mode along axis {axis} of {input.shape}: there is no element")
   x = movedim(input, axis, -1)
-  same = x.unsqueeze(-1).eq(x.unsqueeze(-2))
-  counts = same.int().sum(-1)
-  frequent = counts.eq(counts.max(-1, keepdim=True))
-  order = x.argsort(-1).argsort(-1)
-  place = frequent.where(order, n).argmin(-1, keepdim=True)
-  value = x.gather(-1, place)
-  positions = Tensor.arange(n, dtype=dtypes.int32)
-  last = x.eq(value).where(positions, -1).max(-1, keepdim=True)
+  values, places = x.sort(-1)
+  values = values.contiguous()
+  position = Tensor.arange(n, dtype=dtypes.int32)
+  begins = part(values, x.ndim - 1, 1, n).ne(part(values, x.ndim - 1, 0, n - 1)).pad([None] * (x.ndim - 1) + [(1, 0)])
+  length = position.sub(begins.where(position, 0).cummax(-1)[0]).contiguous()
+  last = places.gather(-1, length.argmax(-1, keepdim=True))     # the end of the first run of the greatest length
   found = (movedim(y, -1, axis) for y in (x.gather(-1, last), last.long()))
   return ValuesIndices(*found) if keepdim else ValuesIndices(*(y.squeeze(axis) for y in found))
 
@@ -130,9 +128,12 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
   if not input.numel(): return Tensor.zeros(minlength, dtype=dtypes.int64)
   if input.min().item() < 0: raise ArgumentError("bincount wants elements that are not negative")
   n = max(int(input.max().item()) + 1, minlength)
-  hits = input.unsqueeze(0).eq(Tensor.arange(n, dtype=dtypes.int32).unsqueeze(1))
-  if weights is None: return hits.long().sum(1)
-  return hits.where(weights if dtypes.is_float(weights.dtype) else weights.double(), 0).sum(1)
+  if weights is None: return _sums(input, n, input.const_like(1, dtypes.int32)).long()
+  return _sums(input, n, weights if dtypes.is_float(weights.dtype) else weights.double())
+
+def _sums(places: Tensor, n: int, weights: Tensor) -> Tensor:
+  """Return, for each of n places, the sum of the weights that go there. A place of -1 is none."""
+  return weights.const_like(0)[:1].expand(n).scatter_reduce(0, places, weights, "sum")
 
 def _range(x: Tensor, low: float, high: float) -> tuple[float, float]:
   if low == high == 0 and x.numel(): low, high = float(x.min().item()), float(x.max().item())
@@ -148,8 +149,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
   low, high = _range(x, float(min), float(max))
   place = x.sub(low).mul(bins).div(high - low).floor().minimum(bins - 1)
   inside = x.ge(low) & x.le(high)
-  hits = inside.where(place, -1).unsqueeze(0).eq(Tensor.arange(bins, dtype=x.dtype).unsqueeze(1))
-  return hits.cast(x.dtype).sum(1)
+  return _sums(inside.where(place, -1).int(), bins, x.const_like(1, dtypes.int32)).cast(x.dtype)
 
 class Histogram(NamedTuple):
   """Counts or densities of intervals, and the edges of the intervals."""
@@ -176,15 +176,17 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor |
   given = [bins] * d if is_number(bins) else list(bins)
   if len(given) != d: raise ArgumentError(f"histogramdd wants bins for each of {d} axes, not {len(given)}")
   edges = [_edges(points[:, i], given[i], None if range is None else range[2 * i:2 * i + 2]) for i in _count(d)]
-  total = points.const_like(1.0)[:, 0] if weight is None else weight.reshape(-1)
+  counted = weight is None
+  total = points.const_like(1, dtypes.int32 if counted else points.dtype)[:, 0]
+  if weight is not None: total = weight.reshape(-1).cast(points.dtype)
+  cell = points.const_like(0, dtypes.int32)[:, 0]
   for i, edge in enumerate(edges):
     column, n = points[:, i], sizes(edge)[0] - 1
     place = _counted(edge, column, True).sub(1).minimum(n - 1)     # the last interval has its upper edge, too
     place = (column.ge(edge[0]) & column.le(edge[-1])).where(place, -1)
-    inside = place.unsqueeze(1).eq(Tensor.arange(n, dtype=place.dtype))
-    rest = sizes(total)[1:]
-    total = total.unsqueeze(-1).mul(inside.cast(points.dtype).reshape(sizes(points)[0], *(1,) * len(rest), n))
-  counts = total.sum(0)
+    cell = (cell.ge(0) & place.ge(0)).where(cell.mul(n).add(place), -1)
+  shape = [sizes(edge)[0] - 1 for edge in edges]
+  counts = _sums(cell, math.prod(shape), total).cast(points.dtype).reshape(shape)
   if density:
     counts = counts.div(counts.sum())
     for i, edge in enumerate(edges):

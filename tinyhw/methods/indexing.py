@@ -37,12 +37,15 @@ from tinyhw.threads import alone
 from tinyhw.uop.decide import holds
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, sint_prod
-if TYPE_CHECKING: from tinyhw.tensor import Tensor
+if TYPE_CHECKING:
+  from tinyhw.methods.scattering import Groups, Writes
+  from tinyhw.tensor import Tensor
 
 LEAST_WORK = 1 << 24    # multiplications of a sum over "index equals row" below which it takes less time than sorting
 SORTING_GAIN = 16       # times as many multiplications as sorting has steps, from which sorting pays
 
 SCATTER_GAIN = 8        # the same for scatters, which sort by a network of log2(n)**2 steps
+WRITES_WORK = 1 << 16   # comparisons of a scatter, from which writing to places takes less time
 
 class Parsed(NamedTuple):
   """Indices as movements, in this order: a part of each axis, rows of that part, axes to reverse. Then ints are dropped
@@ -235,9 +238,9 @@ class Indexing(Matmul):
 
   def _last_written(self, dim: int, index: UOp, src: UOp) -> Tensor:
     """Return this tensor with values at the elements that index names along dim. The last one for an element counts."""
-    if not _pays_to_sort(self.uop, dim, index): return self._new(_last_wins(self.uop, dim, index, src))
-    from tinyhw.methods.scattering import Groups  # for large scatters only
-    return Groups(self._self(), dim, index).last(self._new(src), self._self())
+    found = _places_of(self._self(), dim, index, None)
+    return self._new(_last_wins(self.uop, dim, index, src)) if found is None else found.last(self._new(src),
+                                                                                               self._self())
 
   def _source(self, index: Tensor, src: Any) -> Tensor:
     """Return the values that scatter writes, as a tensor of this type. A number fills the index's shape."""
@@ -287,10 +290,8 @@ class Indexing(Matmul):
     if reduce == "amin": mine, src_u = mine._mirror(), self._new(src_u)._mirror().uop
     if op is not Ops.MAX and dtypes.is_float(self.dtype):   # as any sum or product of floats: rounded once
       mine, src_u = mine.cast(graph.accumulator(self.dtype)), graph.cast(src_u, graph.accumulator(self.dtype))
-    if reduce in ("sum", "mean") and _pays_to_sort(mine.uop, dim, index_u):
-      from tinyhw.methods.scattering import Groups  # for large scatters only
-      groups = Groups(mine, dim, index_u)
-      folded, count = groups.folded(self._new(src_u), op, identity), groups.count
+    places = _places_of(mine, dim, index_u, op)
+    if places is not None: folded, count = places.folded(self._new(src_u), op, identity), places.count
     else:
       hit, spread = _hits(mine.uop, dim, index_u, src_u)
       folded = self._new(graph.fold(graph.where(hit, spread, graph.like(spread, identity)), op, (dim,)))
@@ -478,12 +479,20 @@ def _linear(indices: list[UOp], sizes: list[sint]) -> UOp:
   assert total is not None and inside is not None
   return graph.where(inside, total, graph.like(total, -1))
 
-def _pays_to_sort(u: UOp, dim: int, index: UOp) -> bool:
-  """Does it take fewer steps to sort the indices of a scatter than to compare each with each place?"""
-  if not graph.is_plain((*u.shape, *index.shape)) or not isinstance(u.device, str): return False
-  n, places = math.prod([int(d) for d in index.shape]), int(u.shape[dim])
+def _places_of(x: Tensor, dim: int, index: UOp, op: Ops | None) -> Writes | Groups | None:
+  """Return the way to scatter to many places; None where it takes fewer steps to compare each index with each place.
+
+  op: what reduces the values of a place; None if the last one counts.
+  """
+  if not graph.is_plain((*x.shape, *index.shape)) or isinstance(x.device, tuple): return None
+  n, places = math.prod([int(d) for d in index.shape]), int(x.shape[dim])
   work = n * places
-  return work >= LEAST_WORK and work > SCATTER_GAIN * n * n.bit_length()**2
+  if work < WRITES_WORK: return None
+  from tinyhw.methods.scattering import Groups, Writes  # for large scatters only
+  from tinyhw.methods.graph.places import runs_in_order
+  if runs_in_order(x.uop): return Writes(x, dim, index)
+  sorts = work >= LEAST_WORK and work > SCATTER_GAIN * n * n.bit_length()**2 and op in (None, Ops.ADD)
+  return Groups(x, dim, index) if sorts else None
 
 def _hits(u: UOp, dim: int, index: UOp, src: UOp) -> tuple[UOp, UOp]:
   """Return (index equals place, src). Both have the axis of the source before that of the place: (..., source, place,

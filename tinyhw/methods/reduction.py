@@ -24,8 +24,10 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 Axis = int | Sequence[int] | None
 # A cumulative reduction longer than twice this is done in blocks of this size. So each element is reduced with at most
-# this many others.
+# this many others. The lanes of a GPU do that at once, and fewer steps of blocks are better. A worker of a CPU does one
+# after another.
 _BLOCK = 32
+_SHORT_BLOCK = 8
 
 class Reduction(Movement):
   """sum, max and similar methods."""
@@ -334,11 +336,14 @@ class Reduction(Movement):
     axis = self._axis(axis)
     if not self.ndim: return self._own()
     n = self.shape[axis]
-    if limits(n)[1] <= 2 * _BLOCK: return self._new(_triangle(self.uop, op, identity, axis))
-    blocks, x = graph.simple(ceildiv(n, _BLOCK)), self._self()
-    padded = not graph.equal(n, blocks * _BLOCK)
-    if padded: x = x.pad(_along(x, axis, (0, graph.simple(blocks * _BLOCK - n))), value=identity)
-    x = x.reshape(*x.shape[:axis], blocks, _BLOCK, *x.shape[axis + 1:])
+    if limits(n)[1] <= 2 * _SHORT_BLOCK: return self._new(_triangle(self.uop, op, identity, axis))
+    from tinyhw.methods.graph.places import runs_in_order  # 0.3 ms to load, for long axes
+    size = _SHORT_BLOCK if isinstance(n, int) and runs_in_order(self.uop) else _BLOCK
+    if limits(n)[1] <= 2 * size: return self._new(_triangle(self.uop, op, identity, axis))
+    blocks, x = graph.simple(ceildiv(n, size)), self._self()
+    padded = not graph.equal(n, blocks * size)
+    if padded: x = x.pad(_along(x, axis, (0, graph.simple(blocks * size - n))), value=identity)
+    x = x.reshape(*x.shape[:axis], blocks, size, *x.shape[axis + 1:])
     # Elements are read twice, so that only the blocks' totals are stored in between.
     before = self._new(graph.fold(x.uop, op, (axis + 1,)))._running(axis, op, identity)
     shifted = before.pad(_along(before, axis, (1, -1)), value=identity).contiguous().unsqueeze(axis + 1)
@@ -435,11 +440,20 @@ class Reduction(Movement):
     """
     x = self._float()
     if not x.ndim: return x._own()
-    x = x.transpose(axis, -1)
-    n = x.shape[-1]
-    wide = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
-    below = self._new(_lower(wide.uop, wide.ndim - 2))
-    return below.where(wide, -math.inf).logsumexp(-1).transpose(axis, -1)
+    return x.transpose(axis, -1)._running_logsumexp().transpose(axis, -1)
+
+  def _running_logsumexp(self) -> Tensor:
+    """Return the cumulative logsumexp along the last axis. Long ones are done in blocks."""
+    n = self.shape[-1]
+    if not isinstance(n, int) or n <= 2 * _SHORT_BLOCK:
+      wide = self.unsqueeze(-2).expand(*self.shape[:-1], n, n)
+      return self._new(_lower(wide.uop, wide.ndim - 2)).where(wide, -math.inf).logsumexp(-1)
+    blocks, before = ceildiv(n, _SHORT_BLOCK), [None] * (self.ndim - 1)
+    x = self.pad([*before, (0, blocks * _SHORT_BLOCK - n)], value=-math.inf)
+    inside = x.reshape(*x.shape[:-1], blocks, _SHORT_BLOCK)._running_logsumexp().contiguous()
+    totals = inside.shrink([*before, None, (_SHORT_BLOCK - 1, _SHORT_BLOCK)]).squeeze(-1)._running_logsumexp()
+    earlier = totals.pad([*before, (1, -1)], value=-math.inf).contiguous()
+    return inside.logaddexp(earlier.unsqueeze(-1)).flatten(-2).shrink([*before, (0, n)])
 
 def _along(x: Tensor, axis: int, pair: tuple[sint, sint]) -> list[tuple[sint, sint] | None]:
   """Return the argument of pad or shrink for one axis."""

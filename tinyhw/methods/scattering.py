@@ -1,7 +1,8 @@
-"""Scatters of many values to many places, by sorting.
+"""Scatters of many values to many places.
 
-A comparison of each index with each place costs indices x places. Here the values are put in the order of their places,
-which makes those of one place adjacent. A place finds its first and last value by a binary search:
+A comparison of each index with each place costs indices x places. On CPUs, a loop writes the values to their places
+(`Writes`; graph/places.py). Elsewhere the values are put in the order of their places (`Groups`), which makes those of
+one place adjacent. A place finds its first and last value by a binary search:
 
     index        7  3  7  3  9        sorted   3  3  7  7  9
     value        a  b  c  d  e                 b  d  a  c  e       place 3: b and d, place 7: a and c, place 9: e
@@ -21,12 +22,79 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
-class Groups:
-  """The values of a scatter along an axis, by their places.
+class Scatter:
+  """What both ways share: the rules for gradients. Reductions have the gradients of PyTorch's.
 
   u: the tensor with the places. index: for each value, its place along axis `dim`; its other sizes are u's. Indices
   that are out of range have no place.
   """
+  def taken(self, x: Tensor) -> Tensor:
+    """Return the element of x, of u's shape, at each value's place, in the index's shape; 0 where it has none."""
+    raise NotImplementedError
+
+  def sums(self, x: Tensor, op: Ops = Ops.ADD, identity: ConstType = 0) -> Tensor:
+    """Return the fold of the values of each place, without a gradient."""
+    raise NotImplementedError
+
+  def folded(self, src: Tensor, op: Ops, identity: ConstType) -> Tensor:
+    """Return the fold of the values of each place, of u's shape."""
+    make = type(src)._new     # a rule keeps no Tensor: what a captured function made is gone after it
+    def backward(own: UOp, g: UOp) -> tuple[UOp]:
+      found, values, grad = make(own.src[0]), make(own.src[1]), make(g)
+      if op is Ops.ADD: return self.taken(grad).uop,
+      if op is Ops.MUL: return self._of_product(values, grad).uop,
+      hit = values.eq(self.taken(found))
+      share = self.sums(hit.cast(values.dtype))
+      return hit.where(self.taken(grad.div(share.maximum(1))), 0).uop,
+    return self._with_rule(self.sums(src.detach(), op, identity), src, backward)
+
+  def _of_product(self, values: Tensor, grad: Tensor) -> Tensor:
+    """Return the gradient of factors: that of the product, times the product of the others."""
+    zero = values.eq(0)
+    zeros, rest = self.sums(zero.cast(values.dtype)), self.sums(zero.where(1, values), Ops.MUL, 1)
+    others = self.taken(grad.mul(rest)).div(zero.where(1, values))
+    return self.taken(zeros).eq(zero.cast(values.dtype)).where(others, 0)
+
+  def _with_rule(self, found: Tensor, src: Tensor, rule: Any) -> Tensor:
+    node = graph.node(Ops.DETACH, found.dtype, (found.uop, src.uop), None, found.shape, fresh_tag())
+    define_gradient(node, (src.uop,), rule)
+    return found._new(node)
+
+class Writes(Scatter):
+  """By loops that write to the places."""
+  def __init__(self, u: Tensor, dim: int, index: UOp) -> None:
+    from tinyhw.methods.graph.places import Points  # 0.3 ms to load
+    self.points, self.make = Points(u.shape, dim, index), type(u)._new
+
+  @property
+  def count(self) -> Tensor:
+    """The number of values of each place, of u's shape."""
+    kind = graph.place_type(self.points.n)
+    return self.make(self.points.folded(graph.full(self.points.given, kind, 1), Ops.ADD, 0))
+
+  def sums(self, x: Tensor, op: Ops = Ops.ADD, identity: ConstType = 0) -> Tensor:
+    return x._new(self.points.folded(x.uop, op, identity))
+
+  def taken(self, x: Tensor) -> Tensor:
+    place = x._new(self.points.back(self.points.place))
+    return x.flatten().gather(0, place.flatten()).reshape(place.shape)
+
+  def last(self, src: Tensor, others: Tensor) -> Tensor:
+    """Return the last value of each place; where there is none, the element of `others`, of u's shape."""
+    found = self.points.last(graph.detach(src.uop), graph.detach(others.uop))
+    def backward(own: UOp, g: UOp) -> tuple[UOp, UOp]:
+      shape = own.src[1].shape
+      n, kind, grad = graph.size(shape), graph.place_type(graph.size(shape)), self.make(g)
+      number = graph.reshape(graph.iota(n, kind, g.device), shape)
+      last = self.make(self.points.last(number, graph.full(self.points.shape, kind, -1)))
+      wins = self.taken(last).eq(self.make(number))
+      return wins.where(self.taken(grad), 0).uop, last.lt(0).where(grad, 0).uop
+    node = graph.node(Ops.DETACH, found.dtype, (found, src.uop, others.uop), None, found.shape, fresh_tag())
+    define_gradient(node, (src.uop, others.uop), backward)
+    return self.make(node)
+
+class Groups(Scatter):
+  """By sorting the values in the order of their places."""
   def __init__(self, u: Tensor, dim: int, index: UOp) -> None:
     shape: tuple[Any, ...] = u.shape
     self.shape, self.index = shape, u._new(index)
@@ -57,9 +125,8 @@ class Groups:
     """The number of values of each place, of u's shape."""
     return self.end.sub(self.first).reshape(self.shape)
 
-  def folded(self, src: Tensor, op: Ops, identity: ConstType) -> Tensor:
-    """Return the reduction of the values of each place, of u's shape. The gradient of a sum reaches src."""
-    x = src.detach().flatten().gather(0, self.order).contiguous()
+  def sums(self, src: Tensor, op: Ops = Ops.ADD, identity: ConstType = 0) -> Tensor:
+    x = src.flatten().gather(0, self.order).contiguous()
     span = 1
     while span < self.n:
       parts = [x.uop]
@@ -69,9 +136,7 @@ class Groups:
       total = parts[0]
       for part in parts[1:]: total = graph.binary(op, total, part)
       x, span = x._new(graph.contiguous(total)), 4 * span
-    found = self.end.gt(self.first).where(x.gather(0, self.first.minimum(self.n - 1)), identity).reshape(self.shape)
-    def backward(_: UOp, g: UOp) -> tuple[UOp]: return self._taken(src._new(g)).reshape(src.shape).uop,
-    return self._with_rule(found, src, backward)
+    return self.end.gt(self.first).where(x.gather(0, self.first.minimum(self.n - 1)), identity).reshape(self.shape)
 
   def last(self, src: Tensor, others: Tensor) -> Tensor:
     """Return the last value of each place; where there is none, the element of `others`, of u's shape."""
@@ -80,19 +145,13 @@ class Groups:
     found = src.detach().flatten().gather(0, winner).reshape(self.shape)
     def backward(_: UOp, g: UOp) -> tuple[UOp]:
       position = winner._new(graph.iota(self.n, winner.dtype, winner.device))
-      wins = self._taken(winner).eq(position)
-      return wins.where(self._taken(src._new(g)), 0).reshape(src.shape).uop,
+      wins = self.taken(winner).flatten().eq(position).reshape(src.shape)
+      return wins.where(self.taken(src._new(g)), 0).uop,
     return some.reshape(self.shape).where(self._with_rule(found, src, backward), others)
 
   def _later(self, x: Tensor, shift: int, fill: int) -> Tensor:
     """Return the elements `shift` places later, and `fill` behind the end."""
     return x.shrink(((shift, self.n),)).pad(((0, shift),), value=fill)
 
-  def _taken(self, x: Tensor) -> Tensor:
-    """Return the element of x, of u's shape, at each value's place; 0 where it has none."""
-    return x.flatten().gather(0, self.flat)
-
-  def _with_rule(self, found: Tensor, src: Tensor, rule: Any) -> Tensor:
-    node = graph.node(Ops.DETACH, found.dtype, (found.uop, src.uop), None, found.shape, fresh_tag())
-    define_gradient(node, (src.uop,), rule)
-    return found._new(node)
+  def taken(self, x: Tensor) -> Tensor:
+    return x.flatten().gather(0, self.flat).reshape(self.index.shape)

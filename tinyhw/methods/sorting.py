@@ -1,12 +1,15 @@
 """Sorting and selection: sort, topk, one_hot, nonzero, masked_select.
 
 Short axes are sorted by counting: one kernel compares n x n elements to count those before each one. Long axes are
-sorted by a bitonic network, whose steps are movements and comparisons. Both are stable. NaN counts as the largest
-value.
+sorted by digits where a worker runs long loops fast (graph/digits.py). Elsewhere a bitonic network sorts them, whose
+steps are movements and comparisons. All are stable. NaN counts as the largest value.
+
+The k largest of many elements are searched in blocks: they are in the k blocks with the largest maxima.
 """
 from __future__ import annotations
 from array import array
 import itertools
+import math
 from typing import TYPE_CHECKING
 
 from tinyhw.dtype import ConstType, dtypes
@@ -16,10 +19,16 @@ from tinyhw.methods.graph import graph
 from tinyhw.methods.graph.views import fixed, static
 from tinyhw.methods.indexing import Indexing, masked
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.ops import UOp
+from tinyhw.uop.ops import UOp, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _MOST_COUNTED = 1024
+_LEAST_DIGITS = 64             # elements of an axis from which sorting by digits may pay
+_COUNTED_WORK = 1 << 22        # comparisons of a sort by counting, from which sorting by digits takes less time
+
+_LEAST_SEARCHED = 256         # elements of which the first ones are searched in blocks
+_SEARCH_GAIN = 64             # times as many elements as are selected, from which that pays
+_MOST_BLOCK = 64              # elements of such a block
 
 def ordered(u: UOp) -> UOp:
   """Return whole numbers that compare as floats do: both zeros are equal, and NaN is the largest. Other types stay as
@@ -62,10 +71,17 @@ class Sorting(Indexing):
     if not self.ndim: return self.const_like(0, dtypes.int32)
     x = self._new(fixed(self.uop, "sort")).transpose(dim, -1)
     n = static(x.shape[-1], "sort")
-    keys = ordered(x.uop)
-    descending = flag("descending", descending)
-    places = _count_sort(keys, n, descending) if n <= _MOST_COUNTED else _bitonic_sort(keys, n, descending)
-    return self._new(places).transpose(dim, -1)
+    return self._new(x._sorting(n, flag("descending", descending))).transpose(dim, -1)
+
+  def _sorting(self, n: int, descending: bool) -> UOp:
+    """Return the indices that sort the last axis, of n elements."""
+    from tinyhw.methods.graph import digits, places  # for large sorts only
+    work = n * max(sint_prod(self.shape), 1)
+    if n >= _LEAST_DIGITS and (n > _MOST_COUNTED or work > _COUNTED_WORK) and places.runs_in_order(self.uop):
+      keys, bits = digits.sorting_keys(self.uop, descending)
+      return digits.order_of(graph.contiguous(keys), bits, lambda u: self._new(u)._running(1, Ops.ADD, 0).uop)
+    keys = ordered(self.uop)
+    return _count_sort(keys, n, descending) if n <= _MOST_COUNTED else _bitonic_sort(keys, n, descending)
 
   def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True) -> tuple[Tensor, Tensor]:
     """Return (the k largest or smallest values, their indices) along an axis, in order.
@@ -79,8 +95,32 @@ class Sorting(Indexing):
     if not 0 <= k <= n:
       raise ArgumentError(f"cannot take the top {k} of axis {dim} of {graph.show(self.shape)}; k is from 0 to {n}")
     if not self.ndim: return self._own(), self.const_like(0, dtypes.int32)
-    places = self._new(graph.shrink_axis(self.argsort(dim, flag("largest", largest)).uop, dim, 0, k))
+    x = self._new(fixed(self.uop, "select from")).transpose(dim, -1)
+    largest, keys = flag("largest", largest), ordered(x.uop)
+    places = x._first(self._new(keys), k, largest).transpose(dim, -1)
     return self.gather(dim, places), places
+
+  def _first(self, keys: Tensor, k: int, largest: bool) -> Tensor:
+    """Return the indices of the first k elements of the last axis in their order, by whole numbers that sort as they
+    do.
+
+    Each of the k elements is in one of the k blocks whose first elements come first. So only these are sorted. Of
+    blocks or elements that are equal, the earlier ones come first.
+    """
+    n = static(keys.shape[-1], "select from")
+    size = _block_of(n, k)
+    if size < 2: return self._new(graph.shrink_axis(keys._sorting(n, largest), keys.ndim - 1, 0, k))
+    lead, blocks = keys.shape[:-1], -(-n // size)
+    worst = int(keys.dtype.min if largest else keys.dtype.max)
+    keys = keys.contiguous()
+    wide = keys.pad([None] * len(lead) + [(0, blocks * size - n)], value=worst).reshape(*lead, blocks, size)
+    best = wide.max(-1) if largest else wide.min(-1)
+    chosen = self._first(best.contiguous(), k, largest).sort(-1)[0].contiguous()
+    inside = self._new(graph.iota(size, chosen.dtype, chosen.device))
+    places = chosen.unsqueeze(-1).mul(size).add(inside).flatten(-2)
+    real = places.lt(n)      # the last block may be padded
+    found = real.where(keys.gather(-1, places.minimum(n - 1)), worst)
+    return places.gather(-1, self._new(graph.shrink_axis(found._sorting(k * size, largest), len(lead), 0, k)))
 
   def one_hot(self, num_classes: int = -1) -> Tensor:
     """Add a last axis with 1 at the index that each integer names, else 0. -1: the number of classes is read back from
@@ -133,6 +173,10 @@ class Sorting(Indexing):
     picked = x.gather(0, index)
     if size is None or not (value := graph.check_number("fill", self.dtype, fill_value)): return picked
     return self._new(graph.where(index.lt(0).uop, graph.like(picked.uop, value), picked.uop))
+
+def _block_of(n: int, k: int) -> int:
+  """Return the size of blocks in which the first k of n elements are searched; 1 where all are sorted."""
+  return min(_MOST_BLOCK, math.isqrt(n // max(k, 1))) if n >= _LEAST_SEARCHED and n >= _SEARCH_GAIN * k and k else 1
 
 def _true_places(mask: UOp, size: int | None, like: Sorting) -> UOp:
   """Return the indices of the true elements of a vector: all of them, or `size`, filled with -1."""

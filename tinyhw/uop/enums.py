@@ -127,6 +127,8 @@ class Ops(NamedIntEnum):
   SHUFFLE = auto()
   NOOP = auto()
 
+  SCATTER = auto()  # of the tensor graph; last, so that the order of the others is as it was
+
   # older names
   RECIP = RECIPROCAL
   DEFINE_GLOBAL = PARAM
@@ -164,3 +166,4 @@ class AxisType(NamedIntEnum):
   UNROLL = auto()        # an unrolled reduction
   VECTOR = auto()        # lanes of a vector register
   STAGE = auto()         # a loop that fills a shared array
+  ORDERED = auto()       # a loop whose iterations see the stores of earlier ones

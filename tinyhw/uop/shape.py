@@ -25,6 +25,8 @@ def _permuted(u: UOp) -> tuple[Any, ...]: return tuple(u.src[0]._shape_[i] for i
 def _sizes(u: UOp) -> tuple[Any, ...]: return u.dims
 def _first(u: UOp) -> tuple[Any, ...]: return u.src[0]._shape_ if u.src else ()
 def _index(u: UOp) -> tuple[Any, ...]: return u.src[1]._shape_  # type: ignore[no-any-return]  # slots are Any
+def _scattered(u: UOp) -> tuple[Any, ...]:
+  return u.src[u.arg[1] == "before"]._shape_  # type: ignore[no-any-return]  # slots are Any
 def _buffer(u: UOp) -> tuple[Any, ...]: return (u.arg[2],)
 def _iota(u: UOp) -> tuple[Any, ...]: return (u.src[0].arg if u.src[0].op is Ops.CONST else u.src[0],)
 
@@ -53,7 +55,7 @@ def _bits(u: UOp) -> tuple[Any, ...]:
 
 RULES: dict[Ops, Callable[[UOp], tuple[Any, ...]]] = {
   Ops.RESHAPE: _sizes, Ops.EXPAND: _sizes, Ops.PERMUTE: _permuted, Ops.FLIP: _first, Ops.PAD: _padded,
-  Ops.SHRINK: _shrunk, Ops.GATHER: _index,
+  Ops.SHRINK: _shrunk, Ops.GATHER: _index, Ops.SCATTER: _scattered,
   Ops.REDUCE_AXIS: _reduced, Ops.BUFFER: _buffer, Ops.IOTA: _iota, Ops.CONST: lambda u: (), Ops.COPY: _copied,
   Ops.MULTI: _whole,
   Ops.CONTIGUOUS: _first, Ops.CONTIGUOUS_BACKWARD: _first, Ops.DETACH: _first, Ops.ASSIGN: _first, Ops.AFTER: _first,

@@ -23,7 +23,7 @@ Rule = Callable[["SourceText", UOp], None]
 
 LETTERS: dict[AxisType, str] = {
   AxisType.GLOBAL: "g", AxisType.LOCAL: "l", AxisType.LOOP: "i", AxisType.REDUCE: "r", AxisType.UPCAST: "u",
-  AxisType.UNROLL: "k", AxisType.VECTOR: "v", AxisType.STAGE: "s",
+  AxisType.UNROLL: "k", AxisType.VECTOR: "v", AxisType.STAGE: "s", AxisType.ORDERED: "o",
 }
 
 class SourceText:

@@ -32,7 +32,7 @@ from tinyhw.uop.ops import UOp, sint
 
 if TYPE_CHECKING: from tinyhw.engine.schedule.kept_rows import KeptRows, RowFill
 
-REALIZED = frozenset({Ops.CONTIGUOUS, Ops.COPY, Ops.ASSIGN})   # always get a buffer
+REALIZED = frozenset({Ops.CONTIGUOUS, Ops.COPY, Ops.ASSIGN, Ops.SCATTER})   # always get a buffer
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.DEVICE, Ops.DEFINE_VAR})
 _PASSES = GroupOp.Elementwise | {Ops.RESHAPE, Ops.PERMUTE, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD}
 _FREE = GroupOp.Movement | {Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD, Ops.AFTER}
@@ -104,6 +104,8 @@ class Fusion:
     self.realized: dict[UOp, tuple[UOp, ...]] = {}           # node -> the ranges of its kernel
     # The gated index in a realized node that its kernel's ranges visit.
     self.own: dict[UOp, GatedIndex] = {}
+    # Of a SCATTER: the ranges and the index of the kernel that fills its places first.
+    self.filling: dict[UOp, tuple[tuple[UOp, ...], GatedIndex]] = {}
     self.moved: dict[tuple[UOp, GatedIndex], GatedIndex] = {}
     # By the argument of a placeholder: the index node, and the gated index at which its value is wanted.
     self.gathers: list[tuple[UOp, GatedIndex]] = []
@@ -214,7 +216,8 @@ class Fusion:
       rows = self.kept.get(u)
       if rows is not None and u in rows.values and self._keeps(u, rows, indices): continue
       if u in self.roots or u in self.forced or not self.closed and self._wants_buffer(u, indices):
-        ranges, gated = own_index(u, self.loop_shape(u))
+        if u.op is Ops.SCATTER: ranges, gated = own_index(u.src[1], u.src[1].shape, AxisType.ORDERED)
+        else: ranges, gated = own_index(u, self.loop_shape(u))
         self.realized[u], self.own[u] = ranges, gated
         self.inside[u] = list(self.epilogue.get(_value(u), ()))
         self._push(u, u, gated)
@@ -238,6 +241,11 @@ class Fusion:
         runs = self.evaluations(kernel, gated)
         for r in self.reduce_ranges[u]: self.folds[kernel, r] = max(self.folds.get((kernel, r), 0), runs)
     elif op is Ops.ASSIGN: self._add(u.src[1], kernel, gated)
+    elif op is Ops.SCATTER:
+      for s in u.src[1:]: self._add(s, kernel, gated)
+      if u.arg[1] == "whole": return
+      self.filling[u] = own_index(u.src[0], u.src[0].shape)
+      self._add(u.src[0], kernel, self.filling[u][1])
     elif op not in LEAVES and op is not Ops.COPY: self._add(u.src[0], kernel, gated)
 
   def _move(self, u: UOp, gated: GatedIndex) -> GatedIndex:
@@ -303,7 +311,7 @@ class Fusion:
 
     The rules are in the head of this file.
     """
-    if kernel not in self.realized or kernel.op is Ops.COPY: return False
+    if kernel not in self.realized or kernel.op in (Ops.COPY, Ops.SCATTER): return False
     ranges, outer, inside = index_ranges(gated), self.realized[kernel], self.inside[kernel]
     # The kernel of a CONTIGUOUS has its own reduction from the start.
     together = list(dict.fromkeys(inside + self.epilogue[u]))
@@ -411,10 +419,12 @@ def prod_sizes(ranges: frozenset[UOp]) -> int:
   for r in ranges: n *= range_size(r)
   return n
 
-def own_index(u: UOp, loops: tuple[sint, ...]) -> tuple[tuple[UOp, ...], GatedIndex]:
-  """Return fresh ranges over `loops` for u's kernel, and the gated index in u that they visit."""
-  index = tuple(ZERO if isinstance(n, int) and n == 1 else UOp.range(simplest(n), k, AxisType.LOOP)
-                for k, n in enumerate(loops))
+def own_index(u: UOp, loops: tuple[sint, ...], last: AxisType = AxisType.LOOP) -> tuple[tuple[UOp, ...], GatedIndex]:
+  """Return fresh ranges over `loops` for u's kernel, and the gated index in u that they visit. last: the kind of the
+  last range."""
+  kinds = [AxisType.LOOP] * (len(loops) - 1) + [last]
+  index = tuple(ZERO if isinstance(n, int) and n == 1 else UOp.range(simplest(n), k, kind)
+                for k, (n, kind) in enumerate(zip(loops, kinds)))
   ranges = tuple(i for i in index if i is not ZERO)
   return ranges, GatedIndex(index if loops == u.shape else reshape_index(index, loops, u.shape))
 

@@ -15,7 +15,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.writes import is_room
 from tinyhw.engine.schedule.fuse import Fusion, operands
 from tinyhw.engine.schedule.indexing import ZERO, GatedIndex, flatten, move
-from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 
 if TYPE_CHECKING: from tinyhw.engine.schedule.masks import Hidden
@@ -56,6 +56,8 @@ class Lowering:
     self.value: dict[tuple[UOp, GatedIndex], UOp] = {}
     self.factors: dict[UOp, UOp] = {}      # outer product of kept rows -> the factor of its results
     self.storage: dict[UOp, UOp] = {}      # realized node -> the BUFFER (or AFTER of one) that holds it
+    self.places: dict[UOp, tuple[UOp, UOp]] = {}     # SCATTER -> the BUFFER of its places, before and after
+    self.still: list[UOp] = []      # SCATTERs whose place is the same in all iterations
     self.inherit = trace.same_line if trace._origins else None
     for u in fusion.nodes: self._node(u)
 
@@ -86,6 +88,16 @@ class Lowering:
 
   def _allocate(self, u: UOp) -> None:
     if u.op is Ops.ASSIGN: self.storage[u] = UOp(Ops.AFTER, u.dtype, (self._version_before(u),), len(self.storage))
+    elif u.op is Ops.SCATTER: self._allocate_places(u)
+    else: self.storage[u] = UOp(Ops.BUFFER, u.dtype, (), (("new", len(self.storage)), u.device, u.size))
+
+  def _allocate_places(self, u: UOp) -> None:
+    """Give a SCATTER a buffer of its places, in two states. Its result is the second state, or a buffer of its own."""
+    count = len(self.storage) + len(self.places)
+    first = UOp(Ops.BUFFER, u.dtype, (), (("places", count), u.device, u.src[0].size))
+    self.places[u] = first, UOp(Ops.AFTER, u.dtype, (first,), count)
+    if u.arg[1] == "after": self.storage[u] = self.places[u][1]
+    elif u.arg[1] == "whole": self.storage[u] = first
     else: self.storage[u] = UOp(Ops.BUFFER, u.dtype, (), (("new", len(self.storage)), u.device, u.size))
 
   def _version_before(self, assign: UOp) -> UOp:
@@ -163,6 +175,9 @@ class Lowering:
         buffers = [self.storage[u], storage_of(source)]
         out.append(Kernel(u, u, buffers, [source], [self.storage[u]], [self.storage[u], source]))
         continue
+      if u.op is Ops.SCATTER:
+        out += self._scatter(u, ranges, gated)
+        continue
       if u.op is Ops.ASSIGN:
         there = self.position(u.src[0], gated)
         store = self.storage[u].src[0].index(there.index[0]).store(self.at(u.src[1], gated), *ranges, gate=there.valid)
@@ -175,6 +190,38 @@ class Lowering:
       out.append(kernel)
     self._delay(out)
     return out
+
+  def _scatter(self, u: UOp, ranges: tuple[UOp, ...], gated: GatedIndex) -> list[Kernel]:
+    """Return the kernels of a SCATTER: one fills the places, unless each is written; another writes to them."""
+    (op, kind), (first, last), out = u.arg, self.places[u], []
+    if kind != "whole":
+      loops, there = self.fusion.filling[u]
+      fill = first.index(flatten(there.index, u.src[0].shape)).store(self.at(u.src[0], there), *loops)
+      out.append(self._kernel(u, [fill], [first]))
+    place = self.at(u.src[1], gated).cast(dtypes.weakint)
+    inside = (place >= 0) & (place < u.src[0].size)
+    value, stores, writes = self.at(u.src[2], gated), [], [first if kind == "whole" else last]
+    old = load(first, place, inside)
+    if op is not None: value = UOp(op, u.dtype, (old, value))
+    stores.append(first.index(place).store(value, *ranges, gate=inside))
+    if kind == "before":
+      stores.append(self.storage[u].index(flatten(gated.index, u.shape)).store(old, *ranges))
+      writes.append(self.storage[u])
+    kernel = self._kernel(u, stores, writes)
+    written = kernel.sink.src[0]
+    if any(r.op is Ops.RANGE and r.arg[1] is AxisType.ORDERED and r not in written.src[0].ranges for r in written.src):
+      self.still.append(u)
+    return [*out, kernel]
+
+  def _kernel(self, u: UOp, stores: list[UOp], writes: list[UOp]) -> Kernel:
+    """Return a kernel of a node, of stores. writes: the states that it leaves, by store."""
+    done = [store.simplify() for store in stores]
+    if self.inherit is not None:
+      for store in done: self.inherit(store, u)
+    kernel = Kernel(u, UOp.sink(*done, arg=KernelInfo()))
+    self._finish(kernel)
+    kernel.writes = writes
+    return kernel
 
   def _delay(self, kernels: list[Kernel]) -> None:
     """Tell kernels that compute an AFTER the buffers to write before them: those on which the other sources of the

@@ -244,10 +244,14 @@ def _gather(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
   value = along(x, None if axis == u.arg else axis, devices)
   return Local(rebuilt(u, (value, along(index, axis, devices))), axis)
 
+def _scatter(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
+  """Each device does all of it: any value may go to any place."""
+  return Local(rebuilt(u, [along(s, None, devices) for s in src]), None)
+
 _RULES: dict[Ops, Rule] = {
   Ops.MULTI: _multi, Ops.ASSIGN: _assign, Ops.REDUCE_AXIS: _reduce, Ops.RESHAPE: _reshape, Ops.EXPAND: _expand,
   Ops.PERMUTE: _permute,
-  Ops.FLIP: _flip, Ops.PAD: _pad, Ops.SHRINK: _shrink, Ops.GATHER: _gather,
+  Ops.FLIP: _flip, Ops.PAD: _pad, Ops.SHRINK: _shrink, Ops.GATHER: _gather, Ops.SCATTER: _scatter,
   **{op: _same for op in (Ops.CONST, Ops.DEFINE_VAR, Ops.IOTA, Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH,
                           Ops.AFTER)},
   **{op: _elementwise for op in GroupOp.Elementwise},

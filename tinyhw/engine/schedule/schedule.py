@@ -30,7 +30,7 @@ from tinyhw.device import Device, on_disk
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.buffers import multi
 from tinyhw.engine.memory.disk import piece_node, resolve, truth
-from tinyhw.engine.schedule.fuse import fused
+from tinyhw.engine.schedule.fuse import Fusion, fused
 from tinyhw.engine.schedule.group import group_kernels
 from tinyhw.engine.schedule.lower import Kernel, Lowering, storage_of
 from tinyhw.engine.schedule.memory import MemoryPlan, plan_memory, thrifty_order
@@ -277,16 +277,19 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
     roots = masks.hide_products(roots, came, differ)
     hidden = masks.hidden_values(list(UOp.sink(*roots).toposort()))
   passed("mask", roots)
-  fusion, most = fused(roots), opened(roots[0].device).most_buffers if roots else 0
-  if most:
-    from tinyhw.engine.schedule.limit import within_limit  # for devices that limit the buffers of a kernel
-    fusion = within_limit(fusion, roots, most)
-  passed("fuse", fusion)
+  most = opened(roots[0].device).most_buffers if roots else 0
+  fusion = fused_within(roots, most)
   lowering = Lowering(fusion, hidden)
   kernels = lowering.kernels()
+  if lowering.still:     # an index that is loaded is another one in each iteration
+    roots = with_loaded_indices(roots, lowering.still, came)
+    fusion = fused_within(roots, most)
+    lowering = Lowering(fusion, hidden)
+    kernels = lowering.kernels()
+  passed("fuse", fusion)
   find_origins(kernels, fusion.nodes, came, {r: asked[g] for g, r in zip(given, roots)})
   passed("lower", kernels)
-  storage = dict(lowering.storage)
+  storage = {u: b if u.op is Ops.ASSIGN else storage_of(b) for u, b in lowering.storage.items()}
   storage.update((g, storage[r]) for g, r in zip(given, roots))
   kept = {storage[r] for r in roots}
   kernels = order_kernels(kernels, kept)
@@ -300,6 +303,21 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
   by_device = [(device, list(adjacent)) for device, adjacent in groupby(kernels, devices_of)]
   return Schedule(kernels, by_device, storage, plan, next((d for d in (r.device for r in roots) if d), ""),
                   {g: x for g, x in local.items() if is_multi(g)}, inner)
+
+def fused_within(roots: list[UOp], most: int) -> Fusion:
+  """Return the fusion of a graph. most: the buffers that one kernel may have; 0: any number."""
+  fusion = fused(roots)
+  if not most: return fusion
+  from tinyhw.engine.schedule.limit import within_limit  # for devices that limit the buffers of a kernel
+  return within_limit(fusion, roots, most)
+
+def with_loaded_indices(roots: list[UOp], nodes: Sequence[UOp], came: dict[UOp, UOp]) -> list[UOp]:
+  """Return the graph with buffers for the indices of some SCATTERs. came: receives the nodes that new nodes replace."""
+  changes = {u: u.replace(src=(u.src[0], UOp(Ops.CONTIGUOUS, u.src[1].dtype, (u.src[1],)), u.src[2])) for u in nodes}
+  old = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
+  new = UOp.sink(*old).substitute(changes).src
+  came.update((v, came.get(u, u)) for u, v in zip(old, new) if v is not u)
+  return [dict(zip(old, new))[r] for r in roots]
 
 def opened(device: str | tuple[str, ...] | None) -> Compiled:
   """Return the device of a node, or the first of several. A node without one runs on the default device."""
@@ -360,8 +378,9 @@ def order_kernels(kernels: list[Kernel], kept: set[UOp] = frozenset()) -> list[K
   writer: dict[UOp, Kernel] = {w: k for k in kernels for w in k.writes}
   after: dict[int, set[int]] = {id(k): {id(writer[r]) for r in k.reads + k.late if r in writer and writer[r] is not k}
                                 for k in kernels}
-  for k in kernels:  # an ASSIGN into the result of an earlier ASSIGN
-    if k.node.op is Ops.ASSIGN and k.writes[0].src[0] in writer: after[id(k)].add(id(writer[k.writes[0].src[0]]))
+  for k in kernels:  # a write to the result of an earlier one
+    for w in k.writes:
+      if w.op is Ops.AFTER and w.src[0] in writer: after[id(k)].add(id(writer[w.src[0]]))
   before: dict[int, set[int]] = {i: set() for i in after}     # the same edges, reversed
   for i, needed in after.items():
     for n in needed: before[n].add(i)

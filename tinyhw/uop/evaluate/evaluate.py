@@ -200,6 +200,18 @@ def _gather(g: _Graph, u: UOp) -> list[Scalar]:
   index, strides, axis = g.value[u.src[1]], _strides(g.shape(u)), u.arg
   return _picked(g, u, lambda point: point[:axis] + (index[_dot(point, strides)],) + point[axis + 1:])
 
+def _scatter(g: _Graph, u: UOp) -> list[Scalar]:
+  """Write the values to their places, in order. The result is what the places hold in the end, or held before each
+  value."""
+  base, index, values = (g.value[s] for s in u.src)
+  (op, kind), out, before = u.arg, list(base), []
+  fold = None if op is None else operation(op.name, u.dtype)
+  for at, x in zip(index, values):
+    inside = 0 <= at < len(out)
+    before.append(out[at] if inside else round_to(u.dtype)(0))
+    if inside: out[at] = x if fold is None else fold(out[at], x)
+  return before if kind == "before" else out
+
 def _reduce(g: _Graph, u: UOp) -> list[Scalar]:
   op, axes = u.arg
   shape = g.shape(u.src[0])
@@ -242,6 +254,7 @@ _RULES: dict[Ops, Callable[[_Graph, UOp], list[Scalar]]] = {
   Ops.CONST: _constant, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.IOTA: _iota, Ops.RESHAPE: _reshape,
   Ops.EXPAND: _expand,
   Ops.PERMUTE: _permute, Ops.FLIP: _flip, Ops.PAD: _pad, Ops.SHRINK: _shrink, Ops.GATHER: _gather,
+  Ops.SCATTER: _scatter,
   Ops.REDUCE_AXIS: _reduce,
   Ops.ASSIGN: _assign, Ops.COPY: _copy,
   **{op: _same for op in (Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.AFTER)},

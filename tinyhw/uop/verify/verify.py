@@ -183,6 +183,14 @@ def _gather(u: UOp) -> str | None:
   if len(u.src) != 2: return _sources(u, 2)
   return _first_type(u) if dtypes.is_int(u.src[1].dtype) else f"an index of type {u.src[1].dtype}"
 
+def _scatter(u: UOp) -> str | None:
+  if len(u.src) != 3: return _sources(u, 3)
+  if not (isinstance(u.arg, tuple) and len(u.arg) == 2 and u.arg[0] in (None, Ops.ADD, Ops.MUL, Ops.MAX)
+          and u.arg[1] in ("after", "before", "whole")):
+    return f"argument {u.arg!r} is not (op, 'after', 'before' or 'whole')"
+  if not dtypes.is_int(u.src[1].dtype): return f"an index of type {u.src[1].dtype}"
+  return _same_types(u, (u.src[0], u.src[2]))
+
 def _is_device(x: Any) -> bool:
   """Whether x is a name, or a tuple of names of several devices."""
   return isinstance(x, str) or isinstance(x, tuple) and len(x) > 1 and all(isinstance(d, str) for d in x)
@@ -206,7 +214,8 @@ def _assign(u: UOp) -> str | None: return _same_types(u, u.src) if len(u.src) ==
 TENSOR: dict[Ops, Check] = {
   **_ELEMENTWISE, Ops.CONST: _const, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.BUFFER: _tensor_buffer,
   Ops.REDUCE_AXIS: _reduce_axis,
-  Ops.GATHER: _gather, Ops.COPY: _copy, Ops.MULTI: _multi, Ops.PERMUTE: _axes, Ops.FLIP: _axes, Ops.ASSIGN: _assign,
+  Ops.GATHER: _gather, Ops.SCATTER: _scatter, Ops.COPY: _copy,
+  Ops.MULTI: _multi, Ops.PERMUTE: _axes, Ops.FLIP: _axes, Ops.ASSIGN: _assign,
   Ops.DEVICE: lambda u: None if _is_device(u.arg) else f"argument {u.arg!r} is no name of a device",
   Ops.IOTA: lambda u: None if u.src and dtypes.is_int(u.dtype) else f"not a count, and of type {u.dtype}",
   **{op: _integers for op in (Ops.RESHAPE, Ops.EXPAND, Ops.PAD, Ops.SHRINK)},
@@ -252,6 +261,8 @@ def _shape_rule(u: UOp) -> str | None:
     index = u.src[1].shape
     if len(shape) != len(index) or any(k != u.arg and not _equal(a, b) for k, (a, b) in enumerate(zip(shape, index))):
       return f"index of shape {index} for {shape} along axis {u.arg}"
+  if u.op is Ops.SCATTER and not same_shape(u.src[1].shape, u.src[2].shape):
+    return f"values of shape {u.src[2].shape} for an index of shape {u.src[1].shape}"
   if u.op is Ops.ASSIGN and u.src[1].shape != () and not same_shape(shape, u.src[1].shape):
     return f"a value of shape {u.src[1].shape} for {shape}"
   return None
