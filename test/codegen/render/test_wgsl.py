@@ -21,9 +21,11 @@ def test_lanes_meet_in_shared_memory() -> None:
 @group(0) @binding(0) var<storage, read_write> data0: array<i32>;
 @group(0) @binding(1) var<storage, read_write> data1: array<i32>;
 @group(1) @binding(0) var<uniform> numbers: array<vec4<u32>, 2>;
+var<private> zero: u32;
 var<workgroup> local0: array<i32, 4>;
 @compute @workgroup_size(4)
 fn k_workgroups(@builtin(workgroup_id) place: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+  zero = numbers[numbers[0].x].x;
   let group = place.y * numbers[0].z + place.x;
   if (group >= numbers[0].y) { return; }
   let start0 = numbers[0].w >> 2u;

@@ -31,6 +31,7 @@ def on_device(expression: str, pairs: list[tuple[int, int]]) -> list[int]:
   source = f"""@group(0) @binding(0) var<storage, read_write> out: array<vec2<u32>>;
 @group(0) @binding(1) var<storage, read_write> data: array<vec4<u32>>;
 @group(1) @binding(0) var<uniform> numbers: array<vec4<u32>, 2>;
+var<private> zero: u32;
 {head}
 @compute @workgroup_size(1) fn k_f(@builtin(workgroup_id) place: vec3<u32>) {{
   let a = data[place.x].xy; let b = data[place.x].zw;

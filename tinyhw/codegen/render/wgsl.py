@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tinyhw.codegen.render.dialect import Dialect
 from tinyhw.codegen.render.source import SourceText
-from tinyhw.codegen.render.wgsl_numbers import NARROW, WIDE, compute, first_values, literal, type_of
+from tinyhw.codegen.render.wgsl_numbers import NARROW, WIDE, ZERO, compute, first_values, literal, type_of
 from tinyhw.codegen.render.wgsl_prelude import needed
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
@@ -41,11 +41,12 @@ def head(source: SourceText) -> list[str]:
   arrays = [f"@group(0) @binding({k}) var<storage, read_write> data{p.arg[0]}: "
             f"array<{element(p.dtype, p.arg[0] in program.written)}>;" for k, p in enumerate(program.params)]
   return [*arrays, f"@group(1) @binding(0) var<uniform> numbers: array<vec4<u32>, {-(-words(program) // 4)}>;",
-          *source.needed.values(), *needed(set(source.helpers)),
+          f"var<private> {ZERO}: u32;", *source.needed.values(), *needed(set(source.helpers)),
           f"@compute @workgroup_size({max(program.lanes, 1)})",
           f"fn {PREFIX}{program.name}(@builtin(workgroup_id) place: vec3<u32>, "
           "@builtin(local_invocation_index) lane: u32) {",
-          f"  let group = place.y * {number(COLUMNS)} + place.x;", f"  if (group >= {number(GRID)}) {{ return; }}"]
+          f"  {ZERO} = numbers[{number(0)}].x;", f"  let group = place.y * {number(COLUMNS)} + place.x;",
+          f"  if (group >= {number(GRID)}) {{ return; }}"]
 
 def define(source: SourceText, u: UOp, texts: list[str]) -> None:
   """Give lanes names that no other value has."""

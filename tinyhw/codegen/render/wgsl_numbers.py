@@ -20,7 +20,7 @@ NARROW = frozenset(dtypes.narrow_floats)
 SIGNED = frozenset({dtypes.int8, dtypes.int16, dtypes.int32})
 WIDE = frozenset({dtypes.int64, dtypes.uint64})
 PAIR = "vec2<u32>"
-ZERO = "numbers[0].x"   # an argument that is 0
+ZERO = "zero"   # the name of a number that is 0 (wgsl_prelude.py)
 SPECIAL = frozenset({0.0, 1.0, -1.0, 2.0, -2.0})   # factors and terms that compilers treat in ways of their own
 INFIX: dict[Ops, str] = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^",
                          Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "==", Ops.IDIV: "/", Ops.MOD: "%",

@@ -1,8 +1,10 @@
 """WGSL functions that kernels use, by name. A source contains those that it calls.
 
-A 64-bit integer is a `vec2<u32>`, its low word first. `numbers[0].x` is an argument that is always 0. No compiler knows
-that, so a number that was XORed with it is unknown to it: `exact` keeps compilers from changing float arithmetic, since
-WGSL allows them to assume that NaNs and infinities do not exist, and to reassociate.
+A 64-bit integer is a `vec2<u32>`, its low word first. `zero` is always 0. No compiler knows that, so a number that was
+XORed with it is unknown to it: `exact` keeps compilers from changing float arithmetic, since WGSL allows them to assume
+that NaNs and infinities do not exist, and to reassociate. A driver may compile a kernel again for the arguments of a
+launch: lavapipe does so where a condition depends on arguments at constant places alone. So `zero` is an argument whose
+place is an argument.
 
 WGSL's own fma may round twice. `fused` rounds a * b + c once. It computes with integers: the operand of the larger
 exponent has its first bit at 62. The other one is shifted to it, and its lowest bit is set if bits are lost (sticky).
@@ -11,7 +13,7 @@ from __future__ import annotations
 import re
 
 _TEXT = """
-fn exact(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ numbers[0].x); }
+fn exact(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ zero); }
 fn is_nan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
 
 fn sign_word(x: i32) -> u32 { return bitcast<u32>(x >> 31u); }
