@@ -33,7 +33,7 @@ from typing import NamedTuple
 TEST = Path(__file__).resolve().parent
 RECORD = TEST / "golden/tensor_suite.txt"
 CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx950", "NV": "sm_80 sm_89 sm_90",
-                                            "METAL": "apple7 apple9", "OPENCL": "pocl",
+                                            "METAL": "apple7 apple8 apple9", "OPENCL": "pocl",
                                             "WEBGPU": "webgpu",
                                             "CPU": "arm64"}.items()
          for chip in chips.split()}
@@ -61,7 +61,7 @@ OUT = {file: reason for reason, files in {
 }.items() for file in (f"{name}.py" for name in files.split())}
 
 # Types that a chip does not have. Codegen refuses their kernels by name, and then their tests are skipped.
-WITHOUT = {"apple7": "float64", "apple9": "float64", "webgpu": "float64"}
+WITHOUT = {"apple7": "float64", "apple8": "float64", "apple9": "float64", "webgpu": "float64"}
 REFUSAL = (r"(?:the target has no \w+ of|(?:Metal|WGSL) has no values of|"
            r"the target does not convert(?: dtypes.\w+ to)?) dtypes.{0}\b")
 
@@ -77,7 +77,7 @@ def lacks(chip: str, error: BaseException) -> str:
 
 # Of a share, one test in this many: PoCL and lavapipe compile a kernel in a tenth of a second, Python under QEMU is 13
 # times as slow, and virtual GPUs of Apple execute all of it in Python
-SPARSER = {"pocl": 4, "webgpu": 4, "arm64": 8, "apple7": 4, "apple9": 4}
+SPARSER = {"pocl": 4, "webgpu": 4, "arm64": 8, "apple7": 4, "apple8": 4, "apple9": 4}
 
 def files() -> list[str]:
   """The suite's files, relative to test/."""

@@ -145,6 +145,22 @@ def test_states_of_encoders(parts: tuple[ObjectiveC, MetalDevice]) -> None:
   with pytest.raises(StrictError, match="an encoder of a command buffer that was committed"):
     objc.send(buffer, "computeCommandEncoderWithDispatchType:", 0)
 
+def test_objects_of_other_kinds(parts: tuple[ObjectiveC, MetalDevice]) -> None:
+  objc, device = parts
+  buffer = objc.send(device.queue, "commandBuffer")
+  with pytest.raises(StrictError, match="there is no MTLDispatchType 2"):
+    objc.send(buffer, "computeCommandEncoderWithDispatchType:", 2)
+  encoder = objc.send(buffer, "computeCommandEncoderWithDispatchType:", 1)
+  objc.send(encoder, "setBuffer:offset:atIndex:", None, 0, 0)     # binds none
+  for selector, given, words in (("waitForFence:", None, "argument 1 is nil, not Fence"),
+                                 ("updateFence:", encoder, "argument 1 is MTLComputeCommandEncoder, not Fence"),
+                                 ("setComputePipelineState:", device.fence, "argument 1 is MTLFence, not Pipeline")):
+    with pytest.raises(StrictError, match=f"{selector} {words}; on a Mac the process may end"):
+      objc.send(encoder, selector, given)
+  with pytest.raises(StrictError, match="argument 1 is MTLFence, not Buffer"):
+    objc.send(encoder, "setBuffer:offset:atIndex:", device.fence, 0, 0)
+  objc.send(encoder, "endEncoding")
+
 def test_results_are_seen_only_after_the_status(mac: Opener) -> None:
   _, device = mac()
   a, program = filled(device, [0] * 4), device.load(code())

@@ -258,6 +258,7 @@ class CommandBufferThing(Thing):
   def computeCommandEncoderWithDispatchType_(self, kind: int) -> EncoderThing | None:
     if self.state != metal.NOT_ENQUEUED: raise ApiMistake("an encoder of a command buffer that was committed")
     if any(encoder.is_open for encoder in self.encoders): raise ApiMistake("two encoders of a command buffer are open")
+    if kind not in (metal.SERIAL, metal.CONCURRENT): raise ApiMistake(f"there is no MTLDispatchType {kind}")
     if "computeCommandEncoder" in self.queue.device.gpu.refused: return None
     self.encoders.append(EncoderThing(self, kind == metal.CONCURRENT))
     return self.encoders[-1]

@@ -7,6 +7,7 @@ innermost pool of the thread. Mistakes that end a process or leak on a Mac are e
 """
 from __future__ import annotations
 import ctypes
+import functools
 import threading
 from typing import Any
 
@@ -37,6 +38,15 @@ def signatures(name: str) -> dict[str, MessageSignature]:
     result, *arguments = types[:-1] if owned else types
     found[selector.lstrip("+")] = MessageSignature(result, tuple(arguments), owned, selector.startswith("+"))
   return found
+
+@functools.lru_cache(None)
+def kinds_of(method: Any) -> tuple[tuple[int, str, bool], ...]:
+  """Return the objects among a method's arguments: position, the name of the class, and whether it may be nil."""
+  found: list[tuple[int, str, bool]] = []
+  for position, (name, note) in enumerate(method.__annotations__.items()):
+    kind, _, rest = str(note).partition(" | ")
+    if name != "return" and kind.endswith("Thing"): found.append((position, kind, rest == "None"))
+  return tuple(found)
 
 TABLE = {name: signatures(name) for name in MESSAGES}
 
@@ -205,7 +215,13 @@ class ObjectWorld:
     if thing is None: raise ObjectMistake(f"message {selector} to nil, which does nothing and returns 0")
     signature = thing.signature(selector)
     known = self.next
-    found = thing.method(selector)(*arguments)
+    method = thing.method(selector)
+    for position, kind, may_be_nil in kinds_of(method.__func__):
+      given = arguments[position]
+      if given is None and may_be_nil or kind in [c.__name__ for c in type(given).__mro__]: continue
+      raise ObjectMistake(f"{selector} argument {position + 1} is {'nil' if given is None else given.title}, not "
+                          f"{kind.removesuffix('Thing')}; on a Mac the process may end")
+    found = method(*arguments)
     if not isinstance(found, Thing): return found
     if found.handle > known and not signature.owned: self.autorelease(found)
     return found.handle
