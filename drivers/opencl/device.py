@@ -165,18 +165,17 @@ class ClDevice(Compiled):
     self.check()
     self.returned.take()
     self._make_room(len(kernels))
-    start, event, started = self.library.functions["clEnqueueNDRangeKernel"], ctypes.c_void_p(), 0
+    start, event, started = self.library.start, ctypes.c_void_p(), 0
     last = max((k for k, kernel in enumerate(kernels) if (launches[k].grid if launches else kernel.grid)), default=-1)
     try:
       for kernel in kernels:
         if launches: kernel.prepare(launches[started])
-        status = 0
         if started == last: status = start(*kernel.start[:-1], ctypes.byref(event))
-        elif kernel.grid: status = start(*kernel.start)
+        else: status = start(*kernel.start) if kernel.grid else 0
         if status: raise failure(f"{self.name} ({self.about.title}): starting kernel {kernel.name}", status)
         started += 1
-        self.workgroups += kernel.grid
     finally:   # an interrupt, or a later launch that is refused, leaves some of them started
+      self.workgroups += sum([kernel.grid for kernel in kernels[:started]])
       if started and last >= 0: self._follow(event, started, work)
 
   def _follow(self, event: ctypes.c_void_p, started: int, work: Sequence[Work]) -> None:

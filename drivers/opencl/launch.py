@@ -69,9 +69,9 @@ class ClProgram:
 class ClKernel:
   """A kernel object with its arguments. values: those that are set, as (memory, offset) or an integer.
 
-  slots: the memory from which OpenCL takes each of its arguments, and a reference to it. start: the arguments of the
-  call that starts it, whose last is the place of an event. Both are made once: a launch takes two microseconds, and
-  each new object of ctypes a tenth.
+  slots: the memory from which OpenCL takes each of its arguments, and a reference to it. start: the arguments of
+  `ClLibrary.start`, whose last is the place of an event. Both are made once: a launch takes two microseconds, and each
+  new object of ctypes a tenth.
   """
   def __init__(self, device: ClDevice, parameters: KernelParameters, lanes: int, program: int, function: str):
     self.device, self.name, self.parameters, self.handle = device, parameters.name, parameters, 0
@@ -82,8 +82,8 @@ class ClKernel:
     self.slots = [(memory, ctypes.byref(memory)) for memory in (kind() for kind in kinds)]
     self.setter = device.library.functions["clSetKernelArg"]
     self.groups, self.lanes, self.grid = ctypes.c_size_t(), ctypes.c_size_t(lanes), 0
-    self.start = (device.queue, self.handle, 1, None, ctypes.byref(self.groups), ctypes.byref(self.lanes), 0, None,
-                  None)
+    self.start = (_pointer(device.queue), _pointer(self.handle), ctypes.c_uint(1), None, ctypes.byref(self.groups),
+                  ctypes.byref(self.lanes), ctypes.c_uint(0), None, None)
 
   def set(self, position: int, value: Any) -> None:
     """Set an argument that was checked: memory of the device, or a 64-bit integer."""

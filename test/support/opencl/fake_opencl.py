@@ -29,9 +29,10 @@ class Entry:
   def __init__(self, fake: FakeOpenCl, name: str): self.fake, self.name = fake, name
 
   def __call__(self, *arguments: Any) -> int:
-    if len(arguments) != len(self.argtypes):
-      raise TypeError(f"{self.name} takes {len(self.argtypes)} arguments")  # type: ignore[attr-defined]
-    for kind, value in zip(self.argtypes, arguments): kind.from_param(value)  # type: ignore[attr-defined]
+    types = getattr(self, "argtypes", None)
+    if types is not None:
+      if len(arguments) != len(types): raise TypeError(f"{self.name} takes {len(types)} arguments")
+      for kind, value in zip(types, arguments): kind.from_param(value)
     fake = self.fake
     fake.calls[self.name] += 1
     from_call, status = fake.failing.get(self.name, (0, 0))
@@ -126,10 +127,14 @@ class FakeOpenCl:
     assert size == 8
     self.arguments[kernel][index] = value._obj.value
 
-  def clEnqueueNDRangeKernel(self, queue: int, kernel: int, dimensions: int, offset: Any, total: Any, lanes: Any,
-                             waits: int, events: Any, event: Any) -> None:
+  def clEnqueueNDRangeKernel(self, queue: Any, handle: Any, dimensions: Any, offset: Any, total: Any, lanes: Any,
+                             waits: Any, events: Any, event: Any) -> None:
+    given = (queue, handle, dimensions, offset, total, lanes, waits, events, event)
+    assert not any(isinstance(x, int) for x in given[1:]), "without types, C gets an int of 32 bits"
+    kernel = handle.value
     found = self.arguments[kernel]
-    assert dimensions == 1 and sorted(found) == list(range(len(found))) and total._obj.value % lanes._obj.value == 0
+    assert dimensions.value == 1 and not waits.value
+    assert sorted(found) == list(range(len(found))) and total._obj.value % lanes._obj.value == 0
     name = self.names[kernel]
     self.kernels.append((name, total._obj.value // lanes._obj.value, lanes._obj.value, list(found.values())))
     if name == self.endless: self.ended = False
@@ -170,3 +175,4 @@ class Loaded:
   def __getattr__(self, name: str) -> Entry:
     if name in self.without: raise AttributeError(name)
     return Entry(self.fake, name)
+  def __getitem__(self, name: str) -> Entry: return getattr(self, name)  # type: ignore[no-any-return]
