@@ -492,6 +492,11 @@ def _exists(module: str) -> bool:
 
 Device = _Devices()
 
+def opened(device: str | tuple[str, ...] | None) -> Compiled:
+  """Return the device of a node, or the first of several. A node without one runs on the default device."""
+  name = device if isinstance(device, str) or device is None else device[0]
+  return Device[name or Device.DEFAULT]
+
 def enumerate_devices_str() -> Iterator[str]:
   """A line for each known device: whether it opens, and if not, why."""
   for name in DRIVERS:

@@ -112,6 +112,15 @@ class Compiled:
     """Properties of the code that this device takes, by tinygrad's names: a RendererView."""
     return importlib.import_module("tinyhw.engine.run.renderer").RendererView(self)
 
+  @property
+  def attention_types(self) -> frozenset[Any]:
+    """The types of operands with which an attention is one kernel of lanes, with an online softmax."""
+    found: frozenset[Any] | None = self.__dict__.get("_attention_types")
+    if found is None:
+      compiling = importlib.import_module("tinyhw.engine.run.compile")
+      found = self.__dict__["_attention_types"] = compiling.attention_types(self.arch)
+    return found
+
   def load(self, code: Any) -> Any:
     """Return a handle for Launch, from Code. The program is unloaded when the handle is garbage."""
     if self.runtime is None: raise NotImplementedError

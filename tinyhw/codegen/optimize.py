@@ -28,11 +28,18 @@ def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
   """Return the kernel with final AxisTypes. The chosen opts are in its KernelInfo."""
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
   if is_ordered(sink): return ordered_grid(without_statements(sink))
+  if keeps_rows(sink, capabilities):
+    from tinyhw.codegen.attention.plan import with_attention  # for attention on GPUs; 1 ms to load
+    return with_attention(without_statements(with_few_ranges(sink, capabilities)), info.opts, capabilities)
   if NOOPT or len(sink.src) > 1 and not same_loops(sink): return outer_grid(without_statements(sink))
   sink = with_few_ranges(sink, capabilities)
   opts = info.opts if info.opts is not None else choose_all(sink, capabilities)
-  return with_opts(sink, opts, capabilities.matrix, capabilities.lanes if capabilities.exchanges else 1,
-                   capabilities.aligned)
+  wave = capabilities.lanes if capabilities.exchanges and not capabilities.slow_exchanges else 1
+  return with_opts(sink, opts, capabilities.matrix, wave, capabilities.aligned)
+
+def keeps_rows(sink: UOp, capabilities: Capabilities) -> bool:
+  """Does a kernel for lanes of a workgroup keep rows between two products? It is an attention (codegen/attention)."""
+  return capabilities.lanes > 0 and any(u.op is Ops.STAGE for u in sink.toposort())
 
 def with_few_ranges(sink: UOp, capabilities: Capabilities) -> UOp:
   """Return the kernel to whose ranges the opts refer.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import math
 
 from tinyhw.codegen.kernel.grid import ranges_of
-from tinyhw.codegen.optimize import same_loops, with_few_ranges
+from tinyhw.codegen.optimize import keeps_rows, same_loops, with_few_ranges
 from tinyhw.codegen.plan.heuristic import ACCUMULATORS, choose, grid, lanes_of, nest_of
 from tinyhw.codegen.plan.register_tile import TILE_FACTORS
 from tinyhw.codegen.plan.workgroup import products
@@ -37,6 +37,9 @@ def search(sink: UOp, capabilities: Capabilities, measure: Callable[[Opts], floa
   """
   if len(sink.src) > 1 and not same_loops(sink): return ()
   merged = without_statements(with_few_ranges(sink, capabilities))
+  if keeps_rows(merged, capabilities):
+    from tinyhw.codegen.attention.plan import choices  # for attention on GPUs
+    return min(choices(merged, capabilities), key=measure)
   start = choose(merged.src[0], capabilities)
   seen = {canonical(start)}
   beam = [(measure(start), start)]

@@ -152,6 +152,9 @@ class GroupOp:
 
 # tag of a WHERE that gives what one of its operands has anyway (engine/schedule/masks.py)
 STATED = "stated"
+# arg of operations on float32 that codegen knows to need less than docs/numerics.md promises. EXP2: a relative error of
+# 2**-18 is allowed, and 0 for results below 2**-126. MAX: where one operand is NaN, the result may be any of both
+ROUGH = "rough"
 # tag of a STORE in a Program that need not pass through the caches (codegen/lower/non_temporal.py)
 NON_TEMPORAL = "non-temporal"
 

@@ -2,8 +2,10 @@
 from test.codegen.kernels import AVX2, EVERYTHING, POOR, axis, check, count, softmax
 from tinyhw.codegen.lower.linearize import bits_of, tile_order
 from tinyhw.codegen.passes import lower
+from tinyhw.codegen.transform.fold import BEFORE
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
@@ -112,3 +114,24 @@ def test_what_is_no_whole_tile_keeps_its_order() -> None:
   r = axis(8, 0, "REDUCE")
   total = UOp(Ops.REDUCE, F32, (found[0].src[0], found[0].src[0] + 1, r), Ops.ADD)
   assert tile_order([total, *found]) == [total, *found]
+
+def test_other_variables_of_a_loop_read_a_value_before_it_changes() -> None:
+  """A running sum of x * 2**(largest before - largest after): the largest changes last."""
+  n, r = 8, axis(8, 0, "REDUCE")
+  x = UOp.param(1, F32, n).index(r).load()
+  def variable(start: float, number: int, update: int) -> UOp:
+    return UOp(Ops.ACC, F32, (UOp.const(F32, start),), (-number, 0, update))
+  before = variable(-100.0, 1, BEFORE)
+  new = (before < x).where(x, before)
+  total = UOp(Ops.REDUCE, F32, (variable(0, 2, 0), variable(0, 2, 0) * (before - new).alu(Ops.EXP2) + 1.0, r), Ops.ADD)
+  largest = UOp(Ops.REDUCE, F32, (variable(-100.0, 1, 0), new, r), Ops.ADD)
+  kernel = UOp.sink(UOp.param(0, F32, 1).index(0).store(UOp(Ops.AFTER, F32, (total, largest))))
+  program = lower(kernel, EVERYTHING, "online")
+  order = [u for u in program.uops if u.op in (Ops.EXP2, Ops.ASSIGN_ACC)]
+  assert order[0].op is Ops.EXP2 and len(order) == 3
+  data = {0: [0.0], 1: [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0]}
+  evaluate(program, data)
+  want, most = 0.0, -100.0
+  for value in data[1]:
+    want, most = want * 2.0 ** (most - max(most, value)) + 1, max(most, value)
+  assert data[0] == [want]

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 import ulps
 
+from tinyhw.codegen.math.exponential import ROUGH_LIMIT, rough_exp2
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
 
 each_type = pytest.mark.parametrize("dtype", (dtypes.float32, dtypes.float64), ids=("float32", "float64"))
 
@@ -57,3 +59,13 @@ def test_masked_elements_underflow_nowhere(op: Ops, dtype: DType) -> None:
     if u.op not in (Ops.MUL, Ops.MULACC) or u.dtype is not dtype: continue
     factors, got = [ulps.compute(s, x) for s in u.src[:2]], ulps.compute(u, x)
     assert np.all(np.abs(got) >= least) or any(np.all(f == 0) for f in factors), u
+
+def test_rough_powers() -> None:
+  """Their relative error is 2**-18, and they are 0 below the limit. NaN stays."""
+  body = rough_exp2(UOp(Ops.NOOP, dtypes.float32, (), 0))
+  x = np.linspace(ROUGH_LIMIT + 1, 100, 100001, dtype=np.float32)
+  exact = np.exp2(x.astype(np.float64))
+  assert np.max(np.abs(ulps.compute(body, x) - exact) / exact) < 2.0 ** -18
+  got = ulps.compute(body, np.array([0.0, -1.0, 3.0, ROUGH_LIMIT, -1e30, -math.inf, math.nan], np.float32)).tolist()
+  assert got[:1] + got[3:6] == [1.0, 0.0, 0.0, 0.0] and math.isnan(got[6])
+  assert got[1:3] == [0.5, 8.0], "powers with whole exponents are exact"

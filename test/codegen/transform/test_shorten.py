@@ -7,7 +7,7 @@ import pytest
 
 from test.codegen.kernels import agree, axis
 from tinyhw.codegen.optimize import with_opts
-from tinyhw.codegen.transform.shorten import LoopLimit, limits_of, skip
+from tinyhw.codegen.transform.shorten import LoopLimit, last_seen, limits_of, skip
 from tinyhw.codegen.transform.tiling import Opt, OptOps, apply
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import STATED, Ops
@@ -205,3 +205,11 @@ def test_tiles_that_are_all_seen_keep_their_sums() -> None:
   total = x.index(i * 3 + d).load().reduce(Ops.ADD, d)
   kernel = UOp.sink(out.index(i).store((i < 100).where(total, UOp.const(F32, 0)), i))
   assert skip(apply(kernel, ())) is apply(kernel, ())
+
+def test_the_last_element_that_a_row_sees() -> None:
+  i, j, hidden = axis(8, 0), axis(8, 1, "REDUCE"), UOp.const(F32, -math.inf)
+  x = UOp.param(0, F32, 64).index(i * 8 + j).load()
+  assert last_seen((i < j).where(hidden, x), j) is i
+  assert last_seen(x, j) is None and last_seen((i < j).where(hidden, x), i) is None
+  assert last_seen((i < j).where(x, hidden), j) is None, "the first elements are hidden"
+  assert last_seen((i < j).where(UOp.const(F32, -1e9), x), j) is None

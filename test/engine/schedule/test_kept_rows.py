@@ -9,7 +9,8 @@ import pytest
 from tinyhw import Tensor, Variable
 from tinyhw.config import Context
 from tinyhw.device import Device
-from tinyhw.engine.schedule.kept_rows import FEWEST_ROWS, MOST_TERMS
+from tinyhw.dtype import dtypes
+from tinyhw.engine.schedule.kept_rows import FEWEST_ROWS, MOST_ONLINE, MOST_TERMS
 from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.uop.enums import Ops
 
@@ -170,3 +171,42 @@ def test_heads_that_share_keys_have_rows_of_their_own() -> None:
   found = (scores().softmax() @ v.expand(3, n, n)).realize()
   wanted = scores().contiguous().softmax().contiguous() @ v
   assert (found - wanted).abs().max().item() < 1e-4
+
+@pytest.fixture
+def on_lanes(monkeypatch: pytest.MonkeyPatch) -> str:
+  """A device whose lanes compute attention with an online softmax. Its schedules are of shapes that no other test has.
+  """
+  monkeypatch.setitem(Device["NULL"].__dict__, "_attention_types", frozenset({dtypes.float16, dtypes.bfloat16}))
+  return "NULL"
+
+def halves(rows: int, positions: int, width: int = 64, columns: int = 64, dtype: str = "float16") -> list[Tensor]:
+  return [Tensor.empty(2, 3, n, d, dtype=dtype, device="NULL") for n, d in ((rows, width), (positions, width),
+                                                                            (positions, columns))]
+
+def test_lanes_compute_an_online_softmax(on_lanes: str) -> None:
+  """Between the products are a softmax, and factors of a row, of positions and of inputs."""
+  q, k, v = halves(200, 168)
+  at = k.transpose(2, 3)
+  assert arrays(q.scaled_dot_product_attention(k, v))[-1] == 3, "scores, powers and rounded weights"
+  assert arrays(q.scaled_dot_product_attention(k, v, is_causal=True))[-1] == 3
+  assert arrays(q.scaled_dot_product_attention(k, v, attn_mask=Tensor.empty(200, 168, device="NULL")))[-1] == 3
+  assert arrays(q.scaled_dot_product_attention(
+    k, v, attn_mask=Tensor.empty(200, 168, dtype="bool", device="NULL")))[-1] == 3
+  assert arrays(((q @ at).float() / 30).tanh().mul(30).softmax().half() @ v)[-1] == 3, "soft capping"
+  with Tensor.train(): assert arrays(q.scaled_dot_product_attention(k, v, dropout_p=0.25))[-1] >= 3
+  q, k, v = halves(201, 168, dtype="bfloat16")
+  assert arrays(q.scaled_dot_product_attention(k, v))[-1] == 3
+
+def test_lanes_compute_other_rows_in_several_kernels(on_lanes: str) -> None:
+  q, k, v = halves(200, 168)
+  scores = (q @ k.transpose(2, 3)).float()
+  assert not any(arrays((scores * (scores.abs().sum(-1, keepdim=True) + 1).reciprocal()).half() @ v)), "no powers"
+  powers = (scores - scores.max(-1, keepdim=True)).exp()
+  assert not any(arrays((powers / powers.sum(-1, keepdim=True) + 0.5).half() @ v)), "no multiple of a power"
+  assert not any(arrays((powers / powers.square().sum(-1, keepdim=True)).half() @ v)), "a sum of other values"
+  q, k, v = halves(200, 168, MOST_ONLINE + 16)
+  assert not any(arrays(q.scaled_dot_product_attention(k, v))), "rows of too many terms"
+  q, k, v = halves(200, 168, 64, MOST_ONLINE + 16)
+  assert not any(arrays(q.scaled_dot_product_attention(k, v))), "too many columns"
+  q, k, v = halves(200, 168, dtype="float32")
+  assert not any(arrays(q.scaled_dot_product_attention(k, v))), "a type that the matrix unit does not take"

@@ -12,7 +12,8 @@ from tinyhw.isa.x86.asm.syntax import parse_function
 from tinyhw.isa.x86.describe import describe, reader
 from tinyhw.isa.x86.table import regs
 from tinyhw.machine.ir.inst import Function
-from tinyhw.machine.model.listing import LiveRegisters, cut, find_loops, iteration, lines_of, short, size, sum_text
+from tinyhw.machine.model.listing import (
+  LiveRegisters, cut, find_loops, iteration, lines_of, mean_of, short, size, sum_text)
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
@@ -134,3 +135,12 @@ def test_sizes(count: float, text: str) -> None: assert size(count) == text
 def test_sums_and_cuts() -> None:
   i, j = loop(0, 4).src[0], loop(1, 4).src[0]
   assert sum_text((i + j) * 8 + 3) == "(r0+r1)*8+3" and cut("abcdefgh", 6) == "abcd.." and cut("abc", 6) == "abc"
+
+def test_the_mean_of_a_loop_whose_end_depends_on_the_work_item() -> None:
+  grid = UOp(Ops.RANGE, dtypes.int32, (UOp.const(dtypes.int32, 8),), (0, AxisType.GLOBAL))
+  two = UOp.const(dtypes.int32, 2)
+  assert mean_of(UOp(Ops.ADD, dtypes.int32, (grid, UOp.const(dtypes.int32, 1)))) == 4, "of 1 to 8 the mean is 4.5"
+  assert mean_of(UOp(Ops.MUL, dtypes.int32, (grid, two))) == 7
+  assert mean_of(UOp(Ops.ADD, dtypes.int32, (grid, UOp(Ops.DEFINE_VAR, dtypes.int32, (), ("n", 1, 9))))) is None
+  other = UOp(Ops.RANGE, dtypes.int32, (UOp.const(dtypes.int32, 8),), (1, AxisType.REDUCE))
+  assert mean_of(other) is None

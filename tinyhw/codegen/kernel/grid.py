@@ -22,6 +22,7 @@ _SHARED = frozenset({Ops.STAGE, Ops.EXCHANGE})
 
 def values_of(u: UOp) -> tuple[UOp, ...]:
   """Return the sources of a REDUCE, STORE or STAGE that are not its ranges."""
+  if u.op is Ops.REDUCE and u.src[0].op is Ops.ACC: return tuple([s for s in u.src if s.op is not Ops.RANGE])
   fewest = 2 if u.op is Ops.STORE else 1
   more = u.op is not Ops.REDUCE and len(u.src) > fewest and u.src[fewest].op is not Ops.RANGE   # a gate or a position
   return u.src[:fewest + more]

@@ -31,7 +31,8 @@ def accumulate_reductions(sink: UOp, capabilities: Capabilities) -> UOp:
   count = 0
   for u in order:
     src = tuple([new[s] for s in u.src])
-    if u.op is Ops.REDUCE and u.arg is Ops.MAX and ignores_nan(capabilities, u.dtype):
+    if u.op is Ops.REDUCE and src[0].op is Ops.ACC: new[u] = UOp(u.op, u.dtype, src, u.arg)
+    elif u.op is Ops.REDUCE and u.arg is Ops.MAX and ignores_nan(capabilities, u.dtype):
       new[u] = _largest(u, src, count, maxima)
       count += 2
     elif u.op is Ops.REDUCE:

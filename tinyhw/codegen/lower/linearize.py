@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from tinyhw import trace
 from tinyhw.codegen.kernel.access import gate_of
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
+from tinyhw.codegen.transform.fold import BEFORE
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -102,6 +103,8 @@ class Linearizer:
     self.needs: dict[UOp, int] = {}
     self.statements: list[Statement] = []
     self.variables: dict[tuple[int, int], UOp] = {}  # (variable, part) of an ACC -> the ACC that accumulates it
+    # (variable, part) -> nodes that read its value before an iteration, for other variables
+    self.readers: dict[tuple[int, int], list[UOp]] = {}
     self.made: set[UOp] = set()            # all emitted nodes; equal nodes at two positions are told apart by a tag
     self.numbers = [0, 0]                  # of the next RANGE, of the next ACC
     self.inherit = trace.inherit if trace.follows() else None
@@ -134,6 +137,9 @@ class Linearizer:
         if op is Ops.STORE: stored.add(_buffer_of(u))
       elif op is Ops.LOAD: loaded.add(u.src[0].src[0])
       elif op is Ops.EXCHANGE: mask |= self.lane_bits
+      if op is not Ops.REDUCE:
+        for s in u.src:
+          if s.op is Ops.ACC and s.arg[2] == BEFORE: self.readers.setdefault(s.arg[:2], []).append(u)
       depends[u], needs[u] = mask, need
     self.in_place = bool(stored & loaded)  # then values of a block are computed before any is stored
 
@@ -238,6 +244,8 @@ class Linearizer:
     """Emit statements in their innermost loop: assign variables term by term, and store values."""
     reductions = tile_order([s.node for s in statements if s.node.op is Ops.REDUCE])
     updates = [updates_of(r) for r in reductions]
+    for r in reductions:
+      for u in self.readers.get(variable_of(r), ()): self.emit(block, u)    # before the variable changes
     factors = factors_of(updates) if self.lanes else []
     ahead, loaded = AHEAD_BYTES // sum(f.dtype.itemsize for f in factors[0]) if factors and factors[0] else 0, 0
     for k in range(max(map(len, updates), default=0)):

@@ -39,7 +39,7 @@ def pipeline(uops: list[UOp], written: frozenset[int]) -> list[UOp]:
   return uops
 
 def bodies_of(uops: list[UOp]) -> list[Body]:
-  """Return the loops with at least two iterations that fill shared memory before any loop inside of them."""
+  """Return the loops that fill shared memory before any loop inside of them, and may have two iterations."""
   found: list[Body] = []
   opened: list[int] = []
   filling = False      # has shared memory been written since the innermost loop was opened?
@@ -53,8 +53,8 @@ def bodies_of(uops: list[UOp]) -> list[Body]:
       loop = uops[opened[-1]]
       filling = False
       first = not any(v.op in _OPENING for v in uops[opened[-1] + 1:at])
-      if first and loop.op is Ops.RANGE and loop.arg[1] is AxisType.REDUCE and loop.src[0].vmin > 1:
-        found.append(Body(opened[-1], at))
+      reduces = loop.op is Ops.RANGE and loop.arg[1] is AxisType.REDUCE
+      if first and reduces and loop.src[0].vmin > 0 and loop.src[0].vmax > 1: found.append(Body(opened[-1], at))
   return found
 
 def loads_of(uops: list[UOp], body: Body, written: frozenset[int]) -> list[UOp]:

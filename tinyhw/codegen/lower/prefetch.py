@@ -127,8 +127,8 @@ def stages_of(counter: UOp, fills: list[Fill], local_bytes: int, workgroups: int
   arrays = {fill.goal.src[0] for fill in fills}
   size = sum(u.arg[1] * u.dtype.itemsize for u in arrays)
   if any(fill.place.op is Ops.TENSOR_BOX for fill in fills): local_bytes -= SIGNALS_BYTES
-  if not fills or counter.src[0].op is not Ops.CONST: return 0
-  return next((n for n in STAGES if n <= counter.src[0].arg and n * size * workgroups <= local_bytes), 0)
+  if not fills: return 0
+  return next((n for n in STAGES if n <= counter.src[0].vmax and n * size * workgroups <= local_bytes), 0)
 
 def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: bool) -> list[UOp]:
   """Return the uops with one body changed. late: the previous iteration's products may go on, if there are enough
@@ -175,14 +175,19 @@ def first_fillings(copier: Copier, filling: Filling, number: int, stages: int) -
   """Return the fillings before the loop; several are in a loop of their own, since code that runs once is to be short.
   """
   counter = filling.counter
+  def gate(at: UOp) -> UOp | None:
+    """Return a condition for an iteration, where the loop may have fewer."""
+    if counter.src[0].vmin >= number: return None
+    return copier.put(UOp(Ops.CMPLT, dtypes.bool, (at, counter.src[0])))
   if number == 1:
-    return filled(copier, filling, copier.put(UOp.const(counter.dtype, 0)), UOp.const(dtypes.int32, 0), None)
+    zero = copier.put(UOp.const(counter.dtype, 0))
+    return filled(copier, filling, zero, UOp.const(dtypes.int32, 0), gate(zero))
   end = copier.put(UOp.const(counter.dtype, number))
   before, copier.made, outside = copier.made, [], set(copier.visible)
   first = UOp(Ops.RANGE, counter.dtype, (end,), (1 + max(u.arg[0] for u in copier.known if u.op is Ops.RANGE),
                                                  AxisType.LOOP))
   copier.visible.add(first)
-  inside = filled(copier, filling, first, slot_of(copier, first, stages), None)
+  inside = filled(copier, filling, first, slot_of(copier, first, stages), gate(first))
   copier.visible = outside
   return [*before, first, *inside, UOp(Ops.END, dtypes.void, (first,))]
 

@@ -20,11 +20,11 @@ from tinyhw import trace
 from tinyhw.arithmetic import round_to
 from tinyhw.codegen.math import casts, division
 from tinyhw.codegen.math.casts import SMALL_FLOATS
-from tinyhw.codegen.math.maximum import FOLD, never_nan
+from tinyhw.codegen.math.maximum import FOLD, larger, never_nan
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.ir.target import Capabilities
-from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.enums import ROUGH, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 Value = UOp | int | float | bool
@@ -136,6 +136,15 @@ class Decomposer:
       _templates[key] = self.copied(body, {h: UOp(Ops.NOOP, h.dtype.vec(count), (), h.arg) for h in holes}, count)
     return self._reported(transcendental.FUNCTIONS[op], op, src[0].dtype, src, _fill(_templates[key], src))
 
+  def rough(self, u: UOp, src: tuple[UOp, ...]) -> UOp:
+    """Build an EXP2 or MAX with the argument ROUGH."""
+    if self.capabilities.rough: return UOp(u.op, u.dtype, src, u.arg)
+    if u.op is Ops.MAX: return larger(*src)
+    from tinyhw.codegen.math import exponential  # as above
+    x = src[0]
+    hole = UOp(Ops.NOOP, x.dtype.scalar(), (), 0)
+    return self.copied(exponential.rough_exp2(hole), {hole: x}, x.dtype.count)
+
   def copied(self, body: UOp, new: dict[UOp, UOp], count: int) -> UOp:
     """Return an expression of scalars as the same on lanes, decomposed."""
     for u in body.toposort():
@@ -170,7 +179,8 @@ class Decomposer:
         self.new[u] = self.alu(op, *[self.widened(s) for s in u.src])
         return
     src = tuple([self.get(s) for s in u.src])
-    if op in GroupOp.Elementwise and u.tag != FOLD: self.new[u] = self._operation(u, u.dtype, src)
+    if u.arg == ROUGH: self.new[u] = self.rough(u, src)
+    elif op in GroupOp.Elementwise and u.tag != FOLD: self.new[u] = self._operation(u, u.dtype, src)
     else: self.new[u] = u if src == u.src else UOp(op, u.dtype, src, u.arg, u.tag)
 
   def _visit_narrow(self, u: UOp) -> bool:

@@ -31,6 +31,9 @@ EXP2: dict[DType, tuple[float, ...]] = {
                    1.5252733635195483e-05, 1.32154388362244e-06, 1.0178159614893147e-07, 7.073232955459604e-09,
                    4.4389186218232674e-10),
 }
+# the same with a relative error of 2**-18.4; at the limit, whose rest is 0, the power of two has the code of 0
+ROUGH_EXP2 = (0.6931241869013846, 0.24024098953041367, 0.05590645992667446, 0.009582845358419351)
+ROUGH_LIMIT = -127.0
 # log 2 in two parts; the first is so short that its product with an exponent is exact
 LOG_OF_2: dict[DType, tuple[float, float]] = {
   dtypes.float32: (0.693145751953125, 1.428606765330187e-06),
@@ -62,6 +65,14 @@ def exp2(u: UOp, fused: bool) -> UOp:
   x = clamp(u.src[0], *LIMITS_OF_2[u.dtype.scalar()])
   power = nearest_power(x)
   return scaled(power, subtract(x, power.whole))
+
+def rough_exp2(x: UOp) -> UOp:
+  """Compute EXP2 of numbers below 128 to 18 bits (ROUGH)."""
+  f = format_of(x)
+  y = (x < ROUGH_LIMIT).where(x.const_like(ROUGH_LIMIT), x)    # NaN stays
+  shifted = y + f.rounder
+  rest = subtract(y, subtract(shifted, x.const_like(f.rounder)))
+  return polynomial(rest, (1.0,) + ROUGH_EXP2) * power_of_two(shifted, f)
 
 class Power(NamedTuple):
   """2**whole, `whole` an integer, as the product of two powers of two that are normal numbers."""

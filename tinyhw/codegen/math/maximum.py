@@ -18,7 +18,7 @@ import math
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.uop.enums import Ops
+from tinyhw.uop.enums import ROUGH, Ops
 from tinyhw.uop.ops import UOp
 
 FOLD = "fold"
@@ -66,7 +66,7 @@ class Maxima:
   def wants(self, u: UOp) -> bool:
     """Does `rebuild` handle this node, an elementwise MAX or lanes of a fold?"""
     if u.op is Ops.GEP: return u.src[0] in self.folded
-    return u.op is Ops.MAX and ignores_nan(self.capabilities, u.dtype)
+    return u.op is Ops.MAX and u.arg != ROUGH and ignores_nan(self.capabilities, u.dtype)
 
   def rebuild(self, u: UOp, src: tuple[UOp, ...]) -> UOp:
     """Rebuild u over new sources. A MAX of two operands stays; one of more operands is made from their fold."""

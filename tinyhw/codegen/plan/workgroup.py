@@ -231,8 +231,8 @@ def lanes_per_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabi
   most = wave * (WAVES if few else 2)
   common = math.gcd(*[size_of(r) for r in ranges])
   longest = max(size_of(r) for r in ranges)
-  if capabilities.exchanges and common % wave == 0 and longest <= wave * elements_per_access(nest, capabilities):
-    return wave
+  exchanges = capabilities.exchanges and not capabilities.slow_exchanges
+  if exchanges and common % wave == 0 and longest <= wave * elements_per_access(nest, capabilities): return wave
   def loaded(d: int) -> float:
     return min(d * neighbours(nest, r, d, capabilities) for r in ranges) / (1 if few else -(-d // wave))
   return max([d for d in range(wave, most + 1) if common % d == 0], key=lambda d: (loaded(d), d), default=most)

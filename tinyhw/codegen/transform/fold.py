@@ -13,6 +13,9 @@ from tinyhw.uop.ops import UOp
 # the value of a reduction of nothing
 START: dict[Ops, Callable[[DType], ConstType]] = {Ops.ADD: lambda d: 0, Ops.MUL: lambda d: 1, Ops.MAX: lambda d: d.min}
 
+# the update of an ACC that is read for another variable of the same loop: its value before the iteration
+BEFORE = -1
+
 def start_of(op: Ops, dtype: DType) -> UOp:
   """Return the value of a reduction of nothing."""
   if op not in START: raise CompileError(f"REDUCE cannot fold with {op.name}; ADD, MUL and MAX it can")

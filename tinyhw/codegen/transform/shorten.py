@@ -117,6 +117,12 @@ def _index(u: UOp) -> UOp | None:
     u = u.src[0]
   return u if u.dtype is dtypes.weakint else None
 
+def last_seen(u: UOp, loop: UOp) -> UOp | None:
+  """Return the last iteration of a loop at which a value is not -inf; None if nothing is known of it."""
+  known = _Rows(u.toposort()).found.get(u)
+  if known is None or known.loop is not loop or known.limit.begins or known.constant != -math.inf: return None
+  return known.limit.index
+
 def limits_of(sink: UOp, opts: tuple[Opt, ...]) -> dict[UOp, LoopLimit]:
   """Return, for each loop that may end early or begin late, the last or first index that it needs.
 

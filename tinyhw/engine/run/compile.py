@@ -15,6 +15,7 @@ from tinyhw import trace
 from tinyhw.config import ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, CHECK, DEBUG, DUMP, NOOPT, NV_BASES, SPEC, VIZ
 from tinyhw.data_class import replace
 from tinyhw.device import Device, on_disk
+from tinyhw.dtype import DType
 from tinyhw.engine.memory.disk import refusal
 from tinyhw.errors import DeviceError
 from tinyhw.files.storage import diskcache_get, diskcache_put
@@ -118,6 +119,13 @@ def capabilities_of(arch: str, device: str) -> Capabilities:
   """Return the Capabilities that codegen uses for an architecture, on the machine of a device."""
   assumed: Capabilities = backend(arch).capabilities(arch)
   return replace(assumed.allowing([variable.key for variable in ALLOWED if variable]), **measured(device))
+
+def attention_types(arch: str) -> frozenset[DType]:
+  """Return the types of operands with which an attention is one kernel of an architecture's lanes."""
+  capabilities = backend(arch).capabilities(arch)
+  if not capabilities.lanes or not capabilities.matrix: return frozenset()
+  from tinyhw.codegen.attention.plan import types_of  # 1 ms to load, for GPUs
+  return types_of(capabilities)
 
 def mode() -> tuple[int, ...]:
   """Return the variables on which code depends, and whether code was verified; 0 or False by default."""

@@ -10,12 +10,16 @@ over the row. A loop of its own computes each element once.
 
 The conditions are that no other kernel needs these values, that their elements are floats, and that FEWEST_ROWS rows
 fit into scratch memory.
+
+Lanes of a workgroup keep no rows. Their kernel computes a softmax while it goes along a row (codegen/attention). So
+there what is between the products must be a softmax, and the operands must have a type of the matrix unit.
 """
 from __future__ import annotations
+import math
 from collections.abc import Callable
 
-from tinyhw.device import Device
-from tinyhw.dtype import dtypes
+from tinyhw.device import opened
+from tinyhw.dtype import DType, dtypes
 from tinyhw.engine.schedule.indexing import GatedIndex
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
@@ -23,6 +27,7 @@ from tinyhw.uop.ops import UOp
 
 MOST_NODES = 64       # between the two products: more than a softmax with a mask, a bias and a dropout has
 MOST_TERMS = 256      # of the inner product: with more, its operands are read again for each few rows from far caches
+MOST_ONLINE = 128     # terms of the inner product, and columns of the outer one, in registers of lanes
 FEWEST_ROWS = 16      # that share the operands of the products
 OF_ROWS = frozenset({AxisType.REDUCE, AxisType.STAGE})   # loops along a row
 
@@ -96,9 +101,79 @@ def _rows_of(factor: UOp, product: UOp, users: dict[UOp, list[UOp]], is_product:
   if any(user not in between for u in between if u is not last for user in users[u]): return None
   values = tuple([u for u in between if u.size == last.size and (u is last or len(users[u]) > 1)])
   row, rows = _row(last)
+  if rows < FEWEST_ROWS or not all(dtypes.is_float(u.dtype) for u in values): return None
   bytes = row * FEWEST_ROWS * max(u.dtype.itemsize for u in values)
-  if rows < FEWEST_ROWS or bytes > row_bytes(last.device): return None
-  return KeptRows(values, (product, *reductions)) if all(dtypes.is_float(u.dtype) for u in values) else None
+  kept = KeptRows(values, (product, *reductions))
+  return kept if bytes <= row_bytes(last.device) or _is_online(kept, factor, last) else None
+
+def _is_online(rows: KeptRows, factor: UOp, last: UOp) -> bool:
+  """May lanes of a workgroup compute these rows with an online softmax?"""
+  types = opened(last.device).attention_types
+  if not types or len(rows.reductions) != 4: return False
+  product, inner = rows.reductions[0], rows.inner
+  if max(inner.src[0].size // inner.size, product.size * _row(last)[0] // last.size) > MOST_ONLINE: return False
+  operands = [_narrow(x) for r in (product, inner) for x in _factors(r)]
+  if len({*operands}) != 1 or operands[0] not in types: return False
+  return _is_softmax(last, rows)
+
+def _factors(product: UOp) -> tuple[UOp, ...]:
+  """Return the factors of a product; nothing for another reduction."""
+  u = product.src[0]
+  while u.op in GroupOp.Movement: u = u.src[0]
+  return u.src if u.op is Ops.MUL and u.dtype is dtypes.float32 else ()
+
+def _narrow(u: UOp) -> DType:
+  """Return the type from which a factor of a product was widened."""
+  while u.op in GroupOp.Movement: u = u.src[0]
+  return u.src[0].dtype if u.op is Ops.CAST else u.dtype
+
+def _is_softmax(last: UOp, rows: KeptRows) -> bool:
+  """Are the weights the powers of differences to a row's largest score, times factors?
+
+  A factor is a function of positions and inputs, or one of the row, such as 1 / the sum of its powers.
+  """
+  total, largest = rows.reductions[1:3]
+  if largest.arg[0] is not Ops.MAX or total.arg[0] is not Ops.ADD: return False
+  power = _still(total.src[0])
+  if power.op not in (Ops.EXP, Ops.EXP2) or power.src[0].op is not Ops.SUB: return False
+  score, subtracted = map(_still, power.src[0].src)
+  if _unguarded(subtracted) is not largest or score is not _still(largest.src[0]): return False
+  return _is_multiple(last, power, total)
+
+def _unguarded(u: UOp) -> UOp:
+  """Return x of `0 if x == -inf else x`, which keeps a row that sees nothing from becoming NaN; else the value."""
+  if u.op is not Ops.WHERE: return u
+  test, zero, x = map(_still, u.src)
+  if test.op is not Ops.CMPEQ or zero.op is not Ops.CONST or zero.arg != 0: return u
+  a, b = map(_still, test.src)
+  return x if a is x and b.op is Ops.CONST and b.arg == -math.inf else u
+
+def _still(u: UOp) -> UOp:
+  while u.op in GroupOp.Movement: u = u.src[0]
+  return u
+
+def _is_multiple(u: UOp, power: UOp, total: UOp) -> bool:
+  """Is a weight the power, times factors?"""
+  u = _still(u)
+  if u is power: return True
+  if u.op is Ops.CAST: return dtypes.is_float(u.dtype) and _is_multiple(u.src[0], power, total)
+  if u.op is Ops.WHERE:
+    chosen = [s for s in u.src[1:] if not (_still(s).op is Ops.CONST and _still(s).arg == 0)]
+    return len(chosen) == 1 and not _needs(u.src[0], power) and _is_multiple(chosen[0], power, total)
+  if u.op is Ops.FDIV: return _is_of_row(u.src[1], total, power) and _is_multiple(u.src[0], power, total)
+  if u.op is not Ops.MUL: return False
+  for x, y in (u.src, u.src[::-1]):
+    if (_is_of_row(y, total, power) or not _needs(y, power)) and _is_multiple(x, power, total): return True
+  return False
+
+def _is_of_row(u: UOp, total: UOp, power: UOp) -> bool:
+  """Does a factor depend on the powers through their sum alone?"""
+  u = _still(u)
+  if u is total: return True
+  return u.op in GroupOp.Elementwise and _needs(u, power) and all(_is_of_row(s, total, power) or not _needs(s, power)
+                                                                  for s in u.src)
+
+def _needs(u: UOp, power: UOp) -> bool: return power in u.toposort()
 
 def _row(last: UOp) -> tuple[int, int]:
   """Return the elements of a row, and the number of rows; nothing for symbolic sizes."""
@@ -126,5 +201,4 @@ def _between(last: UOp, is_product: Callable[[UOp], bool]) -> dict[UOp, None]:
 
 def row_bytes(device: str | tuple[str, ...] | None) -> int:
   """Return the bytes of scratch memory in which a worker of a device may keep rows; 0 for lanes of a workgroup."""
-  name = device if isinstance(device, str) or device is None else device[0]
-  return Device[name or Device.DEFAULT].row_bytes
+  return opened(device).row_bytes

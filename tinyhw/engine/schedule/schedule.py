@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from tinyhw import trace
 from tinyhw.config import DEBUG, VIZ
 from tinyhw.data_class import dataclass, field, replace
-from tinyhw.device import Device, on_disk
+from tinyhw.device import on_disk, opened
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.buffers import multi
 from tinyhw.engine.memory.disk import piece_node, resolve, truth
@@ -42,7 +42,6 @@ from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, same_shape, to_indices
 
 if TYPE_CHECKING:
-  from tinyhw.device_interface import Compiled
   from tinyhw.engine.schedule.masks import Hidden
 
 CACHE_SIZE = 512
@@ -318,11 +317,6 @@ def with_loaded_indices(roots: list[UOp], nodes: Sequence[UOp], came: dict[UOp, 
   new = UOp.sink(*old).substitute(changes).src
   came.update((v, came.get(u, u)) for u, v in zip(old, new) if v is not u)
   return [dict(zip(old, new))[r] for r in roots]
-
-def opened(device: str | tuple[str, ...] | None) -> Compiled:
-  """Return the device of a node, or the first of several. A node without one runs on the default device."""
-  name = device if isinstance(device, str) or device is None else device[0]
-  return Device[name or Device.DEFAULT]
 
 def _inner(storage: dict[UOp, UOp], plan: MemoryPlan, came: dict[UOp, UOp]) -> dict[UOp, UOp]:
   """Return the temporary BUFFERs that hold values of canonical nodes. came: the nodes that new nodes replace."""

@@ -50,6 +50,7 @@ def capabilities(arch: str) -> Capabilities:
   compute_units, caches = CARDS[generation.name]
   return Capabilities(vector_bytes=16, vector_registers=REGISTERS, operations=SCALAR, vector_operations=VECTOR,
                       threads=compute_units * WAVES_PER_COMPUTE_UNIT, lanes=generation.wave, local_bytes=LDS_BYTES,
+                      rough=True, exchanges=True, slow_exchanges=True, unit_waves=WAVES_PER_COMPUTE_UNIT,
                       cache_bytes=caches,
                       matrix=tuple(unit.matrix for unit in units(generation)))
 

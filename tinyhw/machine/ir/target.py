@@ -41,6 +41,7 @@ class Capabilities:
   - flushes: arithmetic may take subnormal numbers of float32 for zeros. Moves keep them.
   - slow_fused: MULACC of floats takes many instructions. Reductions and most functions multiply and add instead; the
     expressions that need one rounding keep it (codegen/math/decompose.py).
+  - rough: EXP2 and MAX of float32 with the argument ROUGH are one instruction each (uop/enums.py).
   - maxima: types of floats with a maximum instruction. It returns NaN if one operand is NaN, but any one of two zeros.
     It is for reductions of many values.
 
@@ -66,10 +67,12 @@ class Capabilities:
   Threads and lanes:
 
   - threads: workers that run a grid together.
+  - unit_waves: waves that a unit of the card should have together; threads / unit_waves units run a grid.
   - lanes: of a workgroup, which is one wave: all of them execute one instruction together. They share shared memory and
     a barrier. LOCAL axes exist. 0 on a CPU.
   - exchanges: lanes of a wave read registers of each other (EXCHANGE). They are scalars of any type, at any distance
     that is a power of two below `lanes`.
+  - slow_exchanges: an EXCHANGE takes as long as a value's way through shared memory, so reductions take that way.
   - unit_registers: registers of all lanes that a workgroup may have together. 0: the size of a workgroup does not limit
     the registers of a lane.
   - hidden_registers: of a lane's share of unit_registers, the number that the hardware reserves.
@@ -111,9 +114,12 @@ class Capabilities:
   cache_cost: float = 1
   bulk_copies: bool = False
   exchanges: bool = False
+  slow_exchanges: bool = False
+  unit_waves: int = 0
   vector_lanes: int = 0
   flushes: bool = False
   slow_fused: bool = False
+  rough: bool = False
 
   def allowing(self, names: Collection[str]) -> Capabilities:
     """Return the capabilities with the shapes that these variables allow.

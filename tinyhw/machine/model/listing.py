@@ -13,17 +13,20 @@ Cost: a few microseconds an instruction, only if the listing is asked for.
 """
 from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from tinyhw import trace
+from tinyhw.arithmetic import operation
 from tinyhw.data_class import dataclass, field
 from tinyhw.dtype import ALIASES_BY_TYPE, dtypes
 from tinyhw.machine.ir.inst import Bank, Effect, Function, MInst, Reg
-from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.text import render
 
 MOST_BYTES = 11        # of an instruction on its line; the rest follow an ellipsis of one dot
 MOST_TEXT, MOST_ORIGIN = 76, 44
+MOST_POINTS = 4096     # work items of which the mean number of iterations is taken
 SPILLS = {"spill": "spills", "reload": "reloads"}  # comments that moves.expand leaves
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class Loop:
   - range: the RANGE that it counts, if that is known.
   - own: instructions that are in no inner loop.
   - waits: it polls until something has happened, which counts as one iteration.
-  - times: its iterations, or None if they depend on the launch.
+  - times: its iterations, on average over the work items, or None if they depend on the launch.
   """
   first: int
   last: int
@@ -95,9 +98,25 @@ class Loop:
     if self.waits: return 1
     if self.range is None or self.range.arg[1] is AxisType.GLOBAL: return None
     end = self.range.src[0]
-    return int(end.arg) if end.op is Ops.CONST else None
+    return int(end.arg) if end.op is Ops.CONST else mean_of(end)
 
 # ***** loops *****
+
+def mean_of(end: UOp) -> int | None:
+  """Return the mean of a loop's end over the work items; None if it depends on more than their number."""
+  order = end.toposort()
+  grid = [u for u in order if u.op is Ops.RANGE]
+  if len(grid) != 1 or grid[0].arg[1] is not AxisType.GLOBAL or grid[0].src[0].op is not Ops.CONST: return None
+  total, points = 0, range(0, grid[0].src[0].arg, -(-grid[0].src[0].arg // MOST_POINTS) | 1)
+  for point in points:
+    value: dict[UOp, Any] = {grid[0]: point}
+    for u in order:
+      if u in value: continue
+      if u.op is Ops.CONST: value[u] = u.arg
+      elif u.op in GroupOp.Elementwise: value[u] = operation(u.op.name, u.dtype)(*[value[s] for s in u.src])
+      else: return None
+    total += value[end]
+  return max(round(total / len(points)), 1)
 
 def find_loops(function: Function) -> list[Loop]:
   """Loops in layout order, outer ones before inner ones.

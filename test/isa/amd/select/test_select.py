@@ -6,10 +6,11 @@ import pytest
 from test.codegen.kernels import axis
 from test.isa.amd.machine import ARCHS, check
 from tinyhw.codegen.passes import lower
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.amd.capabilities import capabilities
 from tinyhw.isa.amd.select.select import select
 from tinyhw.isa.amd.target import assemble, target
+from tinyhw.uop.enums import ROUGH, Ops
 from tinyhw.uop.ops import UOp
 
 F32 = dtypes.float32
@@ -45,3 +46,32 @@ def test_a_place_that_no_lane_reaches_may_be_anywhere(arch: str) -> None:
   names = [inst.row.name for block in select(program, target(arch)).blocks for inst in block.insts]
   assert any("global_load" in name for name in names) and "add64" not in names
   check(kernel, arch, optimized=False)
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("dtype", (dtypes.float32, dtypes.int8, dtypes.bfloat16, dtypes.bool, dtypes.int64))
+def test_values_that_lanes_exchange(arch: str, dtype: DType) -> None:
+  """The crossbar of shared memory permutes among 32 lanes by a constant, and among all lanes by an address."""
+  lanes = capabilities(arch).lanes
+  a, out, r = UOp.param(1, dtype, lanes), UOp.param(0, dtype, lanes), axis(lanes, 0, "LOCAL")
+  value = a.index(r).load()
+  for distance in (1, 16, lanes // 2): value = UOp(Ops.EXCHANGE, dtype, (value,), distance)
+  check(UOp.sink(out.index(r).store(value, r)), arch, optimized=False)
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_a_value_that_is_equal_in_all_lanes_needs_no_exchange(arch: str) -> None:
+  out, r, g = UOp.param(0, dtypes.int32, 64), axis(32, 0, "LOCAL"), axis(2, 1, "GLOBAL")
+  kernel = UOp.sink(out.index(g * 32 + r).store(UOp(Ops.EXCHANGE, dtypes.int32, (g.cast(dtypes.int32),), 8), g, r))
+  names = [inst.row.name for block in select(lower(kernel, capabilities(arch), "uniform"), target(arch)).blocks
+           for inst in block.insts]
+  assert not any(name.startswith("ds_") for name in names)
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_rough_operations_are_one_instruction_each(arch: str) -> None:
+  a, r = UOp.param(1, F32, 32), axis(32, 0, "LOCAL")
+  x, most = a.index(r).load(), UOp(Ops.EXP2, F32, (a.index(r).load(),), ROUGH)
+  kernel = UOp.sink(UOp.param(0, F32, 32).index(r).store(UOp(Ops.MAX, F32, (most, x), ROUGH), r))
+  names = [inst.row.name for block in select(lower(kernel, capabilities(arch), "rough"), target(arch)).blocks
+           for inst in block.insts]
+  assert names.count("v_exp_f32") == names.count("v_max_f32") == 1 and not any("ldexp" in name for name in names)
+  data = {0: [0.0] * 32, 1: [float(k - 20) for k in range(32)]}
+  check(kernel, arch, data=data, optimized=False, tolerance=2.0 ** -18)

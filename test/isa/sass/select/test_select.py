@@ -11,7 +11,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.target import assemble, compile
 from tinyhw.machine.ir.code import Code
-from tinyhw.uop.enums import Ops
+from tinyhw.uop.enums import ROUGH, Ops
 from tinyhw.uop.ops import UOp
 
 F32 = dtypes.float32
@@ -80,3 +80,13 @@ def compiled(kernel: UOp, arch: str) -> tuple[Code, list[str]]:
   """Return the code of a kernel, and its instructions' names."""
   program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "rows")
   return compile(program, arch), [inst.row.name for _, inst, _ in assemble(program, arch)[2]]
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_rough_operations_are_one_instruction_each(arch: str) -> None:
+  a, r = UOp.param(1, F32, 32), axis(32, 0, "LOCAL")
+  x, most = a.index(r).load(), UOp(Ops.EXP2, F32, (a.index(r).load(),), ROUGH)
+  kernel = UOp.sink(UOp.param(0, F32, 32).index(r).store(UOp(Ops.MAX, F32, (most, x), ROUGH), r))
+  names = [inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities(arch), "rough"), arch)[2]]
+  assert names.count("MUFU") == names.count("FMNMX") == 1 and "FFMA" not in names
+  data = {0: [0.0] * 32, 1: [float(k - 20) for k in range(32)]}
+  check(kernel, arch, data=data, optimized=False, tolerance=2.0 ** -18)

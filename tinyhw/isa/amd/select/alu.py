@@ -10,7 +10,7 @@ from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.constants import KINDS
 from tinyhw.machine.ir.inst import Reg, RegClass
 from tinyhw.machine.select.recipes import followed
-from tinyhw.uop.enums import Ops
+from tinyhw.uop.enums import ROUGH, Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.symbolic.words import bits_of_bytes
 
@@ -39,6 +39,7 @@ FLOAT_32 = {
 FLOAT_64 = {
   Ops.ADD: "v_add_f64", Ops.MUL: "v_mul_f64", Ops.MULACC: "v_fma_f64", Ops.TRUNC: "v_trunc_f64",
   Ops.FDIV: "div_f64", Ops.SQRT: "sqrt_f64"}
+ROUGHLY = {Ops.EXP2: "v_exp_f32", Ops.MAX: "v_max_f32"}    # with the argument ROUGH
 PREDICATES = {Ops.CMPLT: "lt", Ops.CMPEQ: "eq", Ops.CMPNE: "ne"}
 TABLES = {  # (varying, bytes, unsigned)
   (True, 4, False): VECTOR_32, (True, 4, True): VECTOR_32_UNSIGNED,
@@ -135,6 +136,7 @@ class Arithmetic(Part):
       return self.op(cls, "negate_f64", self.vector(u.src[0])) if wide else self.op(cls, "v_xor_b32", 0x80000000,
                                                                                     self.vector(u.src[0]))
     if u.op is Ops.SUB and wide: return self.op(cls, "v_add_f64", *values, neg=2)
+    if u.arg == ROUGH: return self.op(cls, ROUGHLY[u.op], *scalar_first(*values) if u.op is Ops.MAX else values)
     key = (FLOAT_64 if wide else FLOAT_32).get(u.op)
     if key is None: raise CompileError(f"{self.function.name}: AMD has no {u.op.name} of {u.dtype}")
     if u.op in COMMUTATIVE: values = list(scalar_first(*values))

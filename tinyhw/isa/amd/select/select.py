@@ -222,6 +222,25 @@ class Selector(Matrices):
       self.emit("s_barrier_wait", -1)
     else: self.emit("s_barrier")
 
+  def exchange(self, u: UOp) -> Reg:
+    """Select EXCHANGE by the crossbar of shared memory, which needs no memory; 32 bits at a time."""
+    x = u.src[0]
+    if u not in self.varying: return self.value(x)  # type: ignore[no-any-return]
+    if u.dtype is dtypes.bool:
+      flag = self.op(regs.V[1], "v_cndmask_b32", 0, 1, self.value(x))
+      return self.op(self.mask_class, "v_cmp_ne_u32", 0, self.from_lane(flag, u.arg))
+    value = self.vector(x)
+    if u.dtype.itemsize < 8: return self.from_lane(value, u.arg)
+    halves = [self.from_lane(self.half(value, which), u.arg) for which in ("low", "high")]
+    return self.put_group("pack32", self.generation.vectors[2], halves)
+
+  def from_lane(self, value: Reg, distance: int) -> Reg:
+    """The value of the lane whose number differs in one bit."""
+    if distance < SWIZZLED_LANES:
+      return self.op(regs.V[1], "ds_swizzle_b32", value, offset=distance << 10 | SWIZZLED_LANES - 1)
+    byte = self.once(regs.V[1], "v_lshlrev_b32", 2, self.lane)
+    return self.op(regs.V[1], "ds_bpermute_b32", self.once(regs.V[1], "v_xor_b32", 4 * distance, byte), value)
+
   def finish(self) -> None: self.emit("s_endpgm")
 
   def variable_value(self, variable: UOp, u: UOp) -> Reg:
@@ -234,6 +253,7 @@ class Selector(Matrices):
     if isinstance(value, Reg) and value.cls is cls: return value
     return self.in_vector(value, variable.dtype.itemsize) if variable in self.varying else self.in_scalar(value, cls)
 
+SWIZZLED_LANES = 32    # among which ds_swizzle permutes, by and, or and xor of their numbers
 MAX_ACCESS_BYTES = 16  # greatest number of bytes of one load or store
 
 def select(program: Program, target: Target) -> Function:

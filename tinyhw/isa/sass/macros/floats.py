@@ -162,6 +162,8 @@ rcp_f32        d=v1 a:v1
   MUFU.RCP d, a
 rsq_f32        d=v1 a:v1
   MUFU.RSQ d, a
+exp2_f32       d=v1 a:v1
+  MUFU.EX2 d, a
 mul_f32_if     d+v1 p:p a:v1 b:x1
   @p FMUL d, a, b
 with_sign_f32  d=v1 a:v1 b:v1

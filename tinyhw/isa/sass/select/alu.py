@@ -13,7 +13,7 @@ from tinyhw.machine.ir.inst import Access, Reg, RegClass
 from tinyhw.machine.select.packed import is_exact_product, parts_of, unsigned
 from tinyhw.machine.select.recipes import RecipeLine, followed
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.enums import ROUGH, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 # op -> macro, by kind
@@ -30,6 +30,7 @@ TABLES = {
     (Ops.TRUNC, "trunc"),
     (Ops.NEG, "neg"), (Ops.RECIPROCAL, "reciprocal"))} for bits in (32, 64)},
 }
+ROUGHLY = {Ops.EXP2: "exp2_f32", Ops.MAX: "most_f32"}    # with the argument ROUGH
 TABLES["f32"][Ops.MAX] = "most_nan_f32"  # of reductions; the MAX of two floats is made of other operations
 SHIFTS = (Ops.SHL, Ops.SHR)
 COMMON = 60  # float32 exponents within this bound are divided by recipes without a check
@@ -57,7 +58,7 @@ class Arithmetic(Fused):
     if u.op is Ops.DOT4: return self.op(cls, "dot4_" + "".join([kind_of(s.dtype)[0] for s in u.src[:2]]), *sources)
     if u.op is Ops.NEG and not dtypes.is_float(u.dtype): return self.op(cls, f"sub{kind[1:]}", 0, sources[0])
     if u.op is Ops.MAX and kind[1:] == "64": return self.max64(kind, *sources)
-    name = TABLES[kind].get(u.op)
+    name = ROUGHLY[u.op] if u.arg == ROUGH else TABLES[kind].get(u.op)
     if name is None: raise CompileError(f"{self.function.name}: NVIDIA selection has no {u.op.name} of {u.dtype}")
     if u.op is Ops.SUB and not isinstance(sources[1], Reg):
       name, sources[1] = TABLES[kind][Ops.ADD], negated(sources[1], kind)

@@ -13,7 +13,8 @@ of 2**-60 to 2**60 (and 0), the whole warp divides again (macros/floats.py).
 div_constant_f32 is the same for a divisor of common size with a known reciprocal. In div_integer_f32 the dividend was
 an integer of at most 32 bits (so no -0). Neither needs the check.
 
-EX2 and LG2 are off by 2 units and by 2**-22, more than docs/numerics.md allows. Expressions of codegen replace them.
+EX2 and LG2 are off by 2 units and by 2**-22, more than docs/numerics.md allows. Expressions of codegen replace them,
+except for an EXP2 with the argument ROUGH.
 """
 from __future__ import annotations
 
