@@ -266,3 +266,9 @@ def test_a_window_has_an_axis():
   for pool in (x.avg_pool2d, x.max_pool2d, lambda kernel: x.avg_pool2d(kernel, count_include_pad=False),
                lambda kernel: x.max_unpool2d(x, kernel)):
     with pytest.raises(ArgumentError, match="kernel_size is empty; give the size"): pool(())
+
+def test_a_bias_of_16_bits_is_added_before_rounding():
+  """2049 is no float16. With the bias it is 2050, which is one."""
+  x, w, b = (Tensor(v, dtype="float16") for v in ([[[2048.0]], [[1.0]]], [[[[1.0]], [[1.0]]]], [1.0]))
+  found = x.unsqueeze(0).conv2d(w, b)
+  assert found.dtype is x.dtype and found.tolist() == [[[[2050.0]]]]

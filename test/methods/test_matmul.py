@@ -157,3 +157,9 @@ def test_attention_in_a_narrow_type_does_not_round_its_scaled_query() -> None:
              for n in range(3))
   wide = q.float().scaled_dot_product_attention(k.float(), v.float())
   assert (q.scaled_dot_product_attention(k, v).float() - wide).abs().max().item() < 0.004
+
+def test_a_linear_layer_of_16_bits_rounds_once():
+  """2049 is no float16. With the bias it is 2050, which is one."""
+  x, w, b = (Tensor(v, dtype="float16") for v in ([[2048.0, 1.0]], [[1.0], [1.0]], [1.0]))
+  found = x.linear(w, b)
+  assert found.dtype is x.dtype and found.tolist() == [[2050.0]] and (x @ w + b).tolist() == [[2048.0]]

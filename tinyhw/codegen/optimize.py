@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from tinyhw.codegen.kernel.access import merge_ranges, split_ranges
 from tinyhw.codegen.kernel.grid import ranges_of
-from tinyhw.codegen.plan.heuristic import choose
+from tinyhw.codegen.plan.heuristic import choose, lanes_of, nest_of
 from tinyhw.codegen.transform.keep import keep_terms
 from tinyhw.codegen.transform.lane_reduction import fold_lanes
 from tinyhw.codegen.transform.tiling import (
@@ -27,7 +27,7 @@ from tinyhw.uop.ops import KernelInfo, UOp
 def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
   """Return the kernel with final AxisTypes. The chosen opts are in its KernelInfo."""
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
-  if is_ordered(sink): return ordered_grid(without_statements(sink))
+  if is_ordered(sink): return ordered_loops(without_statements(sink), capabilities)
   if keeps_rows(sink, capabilities):
     from tinyhw.codegen.attention.plan import with_attention  # for attention on GPUs; 1 ms to load
     return with_attention(without_statements(with_few_ranges(sink, capabilities)), info.opts, capabilities)
@@ -100,10 +100,16 @@ def is_ordered(sink: UOp) -> bool:
   """Do iterations of a kernel's loop see the stores of earlier ones?"""
   return any(r.arg[1] is AxisType.ORDERED for r in ranges_of(sink.src[0]))
 
-def ordered_grid(sink: UOp) -> UOp:
-  """Return a kernel with an ordered loop: the other loops are the grid."""
-  return sink.substitute({r: r.replace(arg=(r.arg[0], AxisType.GLOBAL)) for r in ranges_of(sink.src[0])
-                          if r.arg[1] is not AxisType.ORDERED})
+def ordered_loops(sink: UOp, capabilities: Capabilities) -> UOp:
+  """Return a kernel with an ordered loop: the loops around it are the grid, and one inside of it becomes lanes."""
+  ranges = ranges_of(sink.src[0])
+  at = next(k for k, r in enumerate(ranges) if r.arg[1] is AxisType.ORDERED)
+  opts = [Opt(OptOps.GRID, r.arg[0]) for r in ranges[:at]]
+  for r in ranges[at + 1:]:
+    lanes = 1 if capabilities.lanes or NOOPT else lanes_of(nest_of(sink.src[0]), capabilities)
+    if lanes > 1 and size_of(r) >= lanes: opts.append(Opt(OptOps.VECTOR, r.arg[0], lanes))
+    if lanes > 1 and size_of(r) >= 2 * lanes: opts.append(Opt(OptOps.UPCAST, r.arg[0], min(size_of(r) // lanes, 4)))
+  return with_opts(sink, tuple(opts))
 
 def outer_grid(sink: UOp) -> UOp:
   """Return the plain form: the outermost loop of a kernel with one store is the grid."""

@@ -85,13 +85,19 @@ class Convolution(Sorting):
 
   def _convolved(self, weight: Tensor, bias: Tensor | None, dtype: DTypeLike | None,
                  convolved: Callable[[UOp, UOp], UOp]) -> Tensor:
-    """Apply `convolved` to this tensor and the weight, in the type of the accumulator, and add the bias."""
+    """Apply `convolved` to this tensor and the weight, in the type of the accumulator, and add the bias there, too.
+
+    So results of 16 bits are rounded once.
+    """
     out = least_upper_dtype(self.dtype, weight.dtype)
     wide = graph.accumulator(out) if dtype is None else to_dtype(dtype)
     channels = graph.shrink_axis(self.uop, 1, 0, static(self.shape[1], "convolve the channels of"))
     y = self._new(convolved(graph.cast(channels, wide), graph.cast(weight.uop, wide)))
-    if dtype is None: y = y.cast(out)
-    return y if bias is None else y.add(bias.reshape(1, -1, *(1,) * (self.ndim - 2)))
+    once = dtype is None and bias is not None and bias.dtype is out
+    if dtype is None and not once: y = y.cast(out)
+    if bias is None: return y
+    along = bias.reshape(1, -1, *(1,) * (self.ndim - 2))
+    return y.add(along.cast(wide)).cast(out) if once else y.add(along)
 
   def _spatial_axes(self, what: str, weight: Tensor) -> int:
     """Return the number of axes over which a convolution slides."""

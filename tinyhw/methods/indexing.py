@@ -291,6 +291,8 @@ class Indexing(Matmul):
     if op is not Ops.MAX and dtypes.is_float(self.dtype):   # as any sum or product of floats: rounded once
       mine, src_u = mine.cast(graph.accumulator(self.dtype)), graph.cast(src_u, graph.accumulator(self.dtype))
     places = _places_of(mine, dim, index_u, op)
+    if places is not None and include_self and reduce == "sum":
+      return places.added(self._new(src_u), mine).cast(self.dtype)
     if places is not None: folded, count = places.folded(self._new(src_u), op, identity), places.count
     else:
       hit, spread = _hits(mine.uop, dim, index_u, src_u)
@@ -447,18 +449,29 @@ def _gathered(u: UOp, tensors: dict[int, Handle]) -> UOp:
   return graph.reshape(found, (*pre, *together, *post))
 
 def _sum_rows(found: UOp) -> None:
-  """Let the gradient of rows that were read by many indices (an embedding) be summed by sorting (graph/rows.py)."""
+  """Let the gradient of rows that were read by many indices (an embedding) be summed by a loop over the indices
+  (graph/places.py), or by sorting (graph/rows.py)."""
   rows, n, columns = found.src[0].shape[0], found.shape[0], sint_prod(found.shape[1:])
   if found.arg or not dtypes.is_float(found.dtype) or not isinstance(found.device, str): return
   if not (isinstance(rows, int) and isinstance(n, int) and isinstance(columns, int) and n * rows * columns >= LEAST_WORK
-          and n * rows * columns > SORTING_GAIN * (n * n + rows * columns)):
+          and (n * rows * columns > SORTING_GAIN * (n * n + rows * columns) or _runs_in_order(found))):
     return
   def backward(node: UOp, g: UOp) -> tuple[UOp]:
-    from tinyhw.methods.graph.rows import rows_gradient  # 0.4 ms to load, for gradients of large tables only
     index = graph.shrink(node.src[1], [(0, n), *[(0, 1)] * (len(node.shape) - 1)])
     index = graph.counting(graph.reshape(index, (n,)), rows)
+    if _runs_in_order(g):
+      from tinyhw.methods.graph.places import Points  # 0.3 ms to load, for gradients of large tables only
+      wide = graph.expand(graph.reshape(index, (n, 1)), (n, columns))
+      value = graph.cast(graph.reshape(g, (n, columns)), graph.accumulator(g.dtype))
+      summed = Points((rows, columns), 0, wide).folded(value, Ops.ADD, 0)
+      return graph.reshape(graph.cast(summed, g.dtype), node.src[0].shape),
+    from tinyhw.methods.graph.rows import rows_gradient  # 0.4 ms to load, as above
     return graph.reshape(rows_gradient(index, graph.reshape(g, (n, columns)), rows), node.src[0].shape),
   define_gradient(found, (found.src[0],), backward)
+
+def _runs_in_order(u: UOp) -> bool:
+  from tinyhw.methods.graph.places import runs_in_order  # 0.3 ms to load, for large tables only
+  return runs_in_order(u)
 
 def _linear(indices: list[UOp], sizes: list[sint]) -> UOp:
   """Return one index into the flattened axes. It is -1 where any index is out of range."""

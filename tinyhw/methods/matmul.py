@@ -76,6 +76,10 @@ class Matmul(Random):
     if dtype is not None:
       plain_bias = bias is None or is_number(bias)
       return self.cast(dtype).linear(weight.cast(dtype), bias if plain_bias else self._tensor(bias).cast(dtype))
+    if isinstance(bias, Handle) and weight.ndim > 1 and bias.dtype is self.dtype is weight.dtype:
+      wide = graph.accumulator(self.dtype)      # so that results of 16 bits are rounded once
+      if dtypes.is_float(wide) and wide is not self.dtype:
+        return self.dot(weight, wide).add(bias.cast(wide)).cast(self.dtype)
     x = self.mul(weight) if weight.ndim == 1 else self.dot(weight)
     return x if bias is None else x.add(bias)
 

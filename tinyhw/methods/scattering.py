@@ -48,6 +48,10 @@ class Scatter:
       return hit.where(self.taken(grad.div(share.maximum(1))), 0).uop,
     return self._with_rule(self.sums(src.detach(), op, identity), src, backward)
 
+  def added(self, src: Tensor, mine: Tensor) -> Tensor:
+    """Return mine, of u's shape, with the values of each place added."""
+    return mine.add(self.folded(src, Ops.ADD, 0))
+
   def _of_product(self, values: Tensor, grad: Tensor) -> Tensor:
     """Return the gradient of factors: that of the product, times the product of the others."""
     zero = values.eq(0)
@@ -75,8 +79,15 @@ class Writes(Scatter):
   def sums(self, x: Tensor, op: Ops = Ops.ADD, identity: ConstType = 0) -> Tensor:
     return x._new(self.points.folded(x.uop, op, identity))
 
+  def added(self, src: Tensor, mine: Tensor) -> Tensor:
+    found = self.points.onto(graph.detach(mine.uop), graph.detach(src.uop), Ops.ADD)
+    if found is None: return super().added(src, mine)
+    node = graph.node(Ops.DETACH, found.dtype, (found, src.uop, mine.uop), None, found.shape, fresh_tag())
+    define_gradient(node, (src.uop, mine.uop), lambda _, g: (self.taken(self.make(g)).uop, g))
+    return self.make(node)
+
   def taken(self, x: Tensor) -> Tensor:
-    place = x._new(self.points.back(self.points.place))
+    place = x._new(self.points.each)
     return x.flatten().gather(0, place.flatten()).reshape(place.shape)
 
   def last(self, src: Tensor, others: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ The k largest of many elements are searched in blocks: they are in the k blocks 
 """
 from __future__ import annotations
 from array import array
+from collections.abc import Callable
 import itertools
 import math
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ _LEAST_DIGITS = 64             # elements of an axis from which sorting by digit
 _COUNTED_WORK = 1 << 22        # comparisons of a sort by counting, from which sorting by digits takes less time
 
 _LEAST_SEARCHED = 256         # elements of which the first ones are searched in blocks
+_LEAST_WRITTEN = 1 << 14      # elements of a mask, from which a loop finds the true ones faster than the host
+_MOST_LOOPS = 64              # loops over parts of a mask
 _SEARCH_GAIN = 64             # times as many elements as are selected, from which that pays
 _MOST_BLOCK = 64              # elements of such a block
 
@@ -115,7 +118,7 @@ class Sorting(Indexing):
     keys = keys.contiguous()
     wide = keys.pad([None] * len(lead) + [(0, blocks * size - n)], value=worst).reshape(*lead, blocks, size)
     best = wide.max(-1) if largest else wide.min(-1)
-    chosen = self._first(best.contiguous(), k, largest).sort(-1)[0].contiguous()
+    chosen = self._first(best.contiguous(), k, largest).sort(-1)[0].cast(graph.place_type(n)).contiguous()
     inside = self._new(graph.iota(size, chosen.dtype, chosen.device))
     places = chosen.unsqueeze(-1).mul(size).add(inside).flatten(-2)
     real = places.lt(n)      # the last block may be padded
@@ -181,6 +184,9 @@ def _block_of(n: int, k: int) -> int:
 def _true_places(mask: UOp, size: int | None, like: Sorting) -> UOp:
   """Return the indices of the true elements of a vector: all of them, or `size`, filled with -1."""
   mask = fixed(mask, "select from")
+  if (size is not None or mask.shape[0] >= _LEAST_WRITTEN) and not isinstance(mask.device, tuple):
+    from tinyhw.methods.graph.places import runs_in_order, written  # 0.3 ms to load, for long masks
+    if runs_in_order(mask): return _written_places(mask, size, like, written)
   if size is None:
     truths = like._new(mask)._buffer().as_memoryview().cast("B")      # a byte each
     kind = graph.place_type(mask.shape[0])
@@ -195,6 +201,23 @@ def _true_places(mask: UOp, size: int | None, like: Sorting) -> UOp:
   before = graph.compare(Ops.CMPLT, graph.positions(wide, 0), wide)
   place = graph.fold(graph.cast(graph.binary(Ops.XOR, before, graph.like(before, True)), kind), Ops.ADD, (1,))
   return graph.where(graph.compare(Ops.CMPLT, place, graph.like(place, n)), place, graph.like(place, -1))
+
+def _written_places(mask: UOp, size: int | None, like: Sorting, written: Callable[..., UOp]) -> UOp:
+  """Return the same: each true element writes its index to the place that is the count of those before it."""
+  n = static(mask.shape[0], "select from")
+  kind = graph.place_type(n, size or 0)
+  mask = graph.contiguous(mask)
+  seen = graph.contiguous(like._new(graph.cast(mask, kind))._running(0, Ops.ADD, 0).uop) if n else mask
+  if size is None:
+    if not n: return graph.full((0,), kind, 0, mask.device)
+    size = int(like._new(graph.shrink_axis(seen, 0, n - 1, n)).item())
+  size = whole("a size", size, 0)
+  if not n or not size: return graph.full((size,), kind, -1, mask.device)
+  rows = next((r for r in range(_MOST_LOOPS, 1, -1) if n % r == 0), 1)
+  none = graph.like(seen, -1)
+  to = graph.reshape(graph.where(mask, graph.add(seen, none), none), (rows, n // rows))
+  own = graph.reshape(graph.iota(n, kind, mask.device), to.shape)
+  return written(graph.full((size,), kind, -1, mask.device), to, own)
 
 def _count_sort(u: UOp, n: int, descending: bool) -> UOp:
   """Return the indices that sort the last axis.

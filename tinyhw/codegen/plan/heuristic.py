@@ -31,6 +31,7 @@ ACCUMULATORS = 4           # of a row's reduction, so that an addition does not 
 WAYS = 8
 STRIDED_ELEMENT_COST = 3.0  # of a strided element of a vector register, in operations
 MOST_ACROSS = 512          # operations of all repetitions of a body that reads across lines
+MOST_COLUMNS = 2           # registers of adjacent rows that are reduced side by side
 SHORT_BODY = 24            # operations; longer elementwise bodies need no repetitions to fill the pipes
 
 class Nest(NamedTuple):
@@ -188,8 +189,10 @@ def are_blocks(nest: Nest, nested: set[UOp]) -> bool:
   return any(a.stride(r) == 1 for a in inside for r in along)
 
 def rows(nest: Nest, lanes: int, transposed: tuple[int, ...] = ()) -> tuple[Opt, ...]:
-  """Vectorise each row's reductions along memory, then its output loop."""
+  """Vectorise each row's reductions along memory, then its output loop. Rows that are columns of memory are done side
+  by side."""
   shared = {r for u in nest.reduces for r in u.ranges}
+  if adjacent := columns(nest, lanes): return adjacent
   opts = list(elementwise(nest, tuple(r for r in nest.ranges if r not in shared), nest.accesses, lanes, transposed))
   done: set[UOp] = set()
   for u in nest.reduces:
@@ -209,6 +212,21 @@ def rows(nest: Nest, lanes: int, transposed: tuple[int, ...] = ()) -> tuple[Opt,
       opts.append(Opt(OptOps.UPCAST, other.arg[0], more))
       repetitions *= more
   return tuple(opts)
+
+def columns(nest: Nest, lanes: int) -> tuple[Opt, ...]:
+  """Return lanes along an output loop, each of which reduces a row, if adjacent elements belong to different rows.
+
+  The softmax of columns is an example. Empty for rows along which memory is adjacent.
+  """
+  inside = [access_of(v) for u in nest.reduces for v in u.src[0].toposort() if v.op is Ops.LOAD]
+  along = [r for u in nest.reduces for r in ranges_of(u)]
+  if any(a.stride(r) == 1 for a in inside for r in along): return ()
+  found = [r for r in nest.ranges if size_of(r) >= lanes and all(r in u.ranges for u in nest.reduces)
+           and all(a.stride(r) in (0, 1) for a in nest.accesses) and any(a.stride(r) == 1 for a in inside)]
+  if not found: return ()
+  repetitions = repetitions_along(found[-1], lanes, MOST_COLUMNS)
+  opts = (Opt(OptOps.VECTOR, found[-1].arg[0], lanes),)
+  return (*opts, Opt(OptOps.UPCAST, found[-1].arg[0], repetitions)) if repetitions > 1 else opts
 
 def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
   """Return the opts with KEEP for rows whose functions of elements are needed twice, while shared memory has room.

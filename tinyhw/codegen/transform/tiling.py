@@ -100,9 +100,8 @@ class RangePart(NamedTuple):
   size: UOp
   stride: int
 
-ORDER = {AxisType.GLOBAL: 0, AxisType.LOCAL: 1, AxisType.LOOP: 2, AxisType.STAGE: 3, AxisType.REDUCE: 4,
-         AxisType.UPCAST: 5, AxisType.UNROLL: 6,
-         AxisType.VECTOR: 7}
+ORDER = {AxisType.GLOBAL: 0, AxisType.LOCAL: 1, AxisType.LOOP: 2, AxisType.ORDERED: 2, AxisType.STAGE: 3,
+         AxisType.REDUCE: 4, AxisType.UPCAST: 5, AxisType.UNROLL: 6, AxisType.VECTOR: 7}
 
 MOST_AT_ONCE = 16    # iterations of a remainder where lanes share a reduction
 REDUCING = {AxisType.VECTOR: AxisType.VECTOR, AxisType.LOCAL: AxisType.LOCAL, AxisType.UPCAST: AxisType.UNROLL,

@@ -201,7 +201,8 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any
   if steps is None or whole("steps", steps) < 0: raise ArgumentError(f"steps is {steps}; it must be at least 0")
   a, b = (_end(x, "logspace") for x in (start, end))
   if steps == 0: return Tensor.empty(0, dtype=kind)
-  exponents = _spaced(a, b, steps, kind) if steps > 1 else [a]      # as PyTorch, one exponent is not cast
+  # As PyTorch, one exponent is not cast. Exponents of a 16-bit type would be wrong by a thousandth.
+  exponents = _spaced(a, b, steps, kind if dtypes.is_int(kind) else dtypes.float64) if steps > 1 else [a]
   values = [_power(float(base), e) for e in exponents]
   return _placed(Tensor(values, dtype=dtypes.float64).cast(kind), device, requires_grad)
 

@@ -216,7 +216,7 @@ class Fusion:
       rows = self.kept.get(u)
       if rows is not None and u in rows.values and self._keeps(u, rows, indices): continue
       if u in self.roots or u in self.forced or not self.closed and self._wants_buffer(u, indices):
-        if u.op is Ops.SCATTER: ranges, gated = own_index(u.src[1], u.src[1].shape, AxisType.ORDERED)
+        if u.op is Ops.SCATTER: ranges, gated = own_index(u.src[2], u.src[2].shape, len(u.src[1].shape) - 1)
         else: ranges, gated = own_index(u, self.loop_shape(u))
         self.realized[u], self.own[u] = ranges, gated
         self.inside[u] = list(self.epilogue.get(_value(u), ()))
@@ -242,7 +242,8 @@ class Fusion:
         for r in self.reduce_ranges[u]: self.folds[kernel, r] = max(self.folds.get((kernel, r), 0), runs)
     elif op is Ops.ASSIGN: self._add(u.src[1], kernel, gated)
     elif op is Ops.SCATTER:
-      for s in u.src[1:]: self._add(s, kernel, gated)
+      self._add(u.src[1], kernel, row_of(u, gated))
+      self._add(u.src[2], kernel, gated)
       if u.arg[1] == "whole": return
       self.filling[u] = own_index(u.src[0], u.src[0].shape)
       self._add(u.src[0], kernel, self.filling[u][1])
@@ -419,12 +420,16 @@ def prod_sizes(ranges: frozenset[UOp]) -> int:
   for r in ranges: n *= range_size(r)
   return n
 
-def own_index(u: UOp, loops: tuple[sint, ...], last: AxisType = AxisType.LOOP) -> tuple[tuple[UOp, ...], GatedIndex]:
-  """Return fresh ranges over `loops` for u's kernel, and the gated index in u that they visit. last: the kind of the
-  last range."""
-  kinds = [AxisType.LOOP] * (len(loops) - 1) + [last]
-  index = tuple(ZERO if isinstance(n, int) and n == 1 else UOp.range(simplest(n), k, kind)
-                for k, (n, kind) in enumerate(zip(loops, kinds)))
+def row_of(u: UOp, gated: GatedIndex) -> GatedIndex:
+  """Return the gated index in the index of a SCATTER, for one in its values, which may have one axis more."""
+  return GatedIndex(gated.index[:len(u.src[1].shape)], gated.valid)
+
+def own_index(u: UOp, loops: tuple[sint, ...], ordered: int | None = None) -> tuple[tuple[UOp, ...], GatedIndex]:
+  """Return fresh ranges over `loops` for u's kernel, and the gated index in u that they visit. ordered: the number of
+  an ORDERED range."""
+  index = tuple(ZERO if isinstance(n, int) and n == 1 else
+                UOp.range(simplest(n), k, AxisType.ORDERED if k == ordered else AxisType.LOOP)
+                for k, n in enumerate(loops))
   ranges = tuple(i for i in index if i is not ZERO)
   return ranges, GatedIndex(index if loops == u.shape else reshape_index(index, loops, u.shape))
 

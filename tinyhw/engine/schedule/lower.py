@@ -13,7 +13,7 @@ from tinyhw import trace
 from tinyhw.data_class import dataclass, field
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.writes import is_room
-from tinyhw.engine.schedule.fuse import Fusion, operands
+from tinyhw.engine.schedule.fuse import Fusion, operands, row_of
 from tinyhw.engine.schedule.indexing import ZERO, GatedIndex, flatten, move
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
@@ -198,8 +198,11 @@ class Lowering:
       loops, there = self.fusion.filling[u]
       fill = first.index(flatten(there.index, u.src[0].shape)).store(self.at(u.src[0], there), *loops)
       out.append(self._kernel(u, [fill], [first]))
-    place = self.at(u.src[1], gated).cast(dtypes.weakint)
+    place = self.at(u.src[1], row_of(u, gated)).cast(dtypes.weakint)
     inside = (place >= 0) & (place < u.src[0].size)
+    if len(u.src[2].shape) > len(u.src[1].shape):
+      inside = (place >= 0) & (place < u.src[0].size - u.src[2].shape[-1] + 1)
+      place = place + gated.index[-1]
     value, stores, writes = self.at(u.src[2], gated), [], [first if kind == "whole" else last]
     old = load(first, place, inside)
     if op is not None: value = UOp(op, u.dtype, (old, value))

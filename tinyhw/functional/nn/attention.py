@@ -146,6 +146,15 @@ def _check_offsets(offsets: Tensor, total: int, include_last: bool) -> None:
                         f"from 0 to {total}, the count of indices")
   want_all("embedding_bag wants offsets in ascending order", offsets[1:].ge(offsets[:-1]), offsets)
 
+def _in_bags(begins: Tensor, total: int, include_last_offset: bool) -> Tensor:
+  """Return whether each of `total` indices is in each bag: (bags, indices). begins: the first index of each bag."""
+  _check_offsets(begins, total, include_last_offset)
+  ends = begins[1:]
+  if include_last_offset: begins = begins[:-1]
+  else: ends = cat([ends, Tensor([total], dtype=begins.dtype)], 0)
+  place = Tensor.arange(total, dtype=dtypes.int32) if total else Tensor.empty(0, dtype=dtypes.int32)
+  return place.ge(begins.unsqueeze(1)) & place.lt(ends.unsqueeze(1))
+
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
                   norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
                   per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
@@ -162,24 +171,17 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
   if (input.ndim == 1) != isinstance(offsets, Handle):
     raise ArgumentError("embedding_bag wants offsets with a vector of indices, and none with a matrix")
   want_float("embedding_bag's weight", checked("embedding_bag", weight))
-  flat = input.reshape(-1)
-  begins = offsets._self() if offsets is not None else Tensor.arange(sizes(input)[0],
-                                                                     dtype=dtypes.int32).mul(sizes(input)[1])
-  total = sizes(flat)[0]
-  if offsets is not None: _check_offsets(offsets, total, include_last_offset)
-  ends = begins[1:]
-  if include_last_offset: begins = begins[:-1]
-  else: ends = cat([ends, Tensor([total], dtype=begins.dtype)], 0)
-  rows = embedding(flat, weight, None, max_norm, norm_type, scale_grad_by_freq)
-  place = Tensor.arange(total, dtype=dtypes.int32) if total else Tensor.empty(0, dtype=dtypes.int32)
-  inside = place.ge(begins.unsqueeze(1)) & place.lt(ends.unsqueeze(1))               # (bags, indices)
-  if padding_idx is not None: inside = inside & flat.ne(padding_idx % sizes(weight)[0])
+  rows = embedding(input.reshape(-1), weight, None, max_norm, norm_type, scale_grad_by_freq)
+  total, columns = sizes(rows)[0], sizes(weight)[1]
+  if isinstance(offsets, Handle):
+    inside, rows = _in_bags(offsets._self(), total, include_last_offset), rows.unsqueeze(0)
+  else: inside, rows = input.const_like(True, dtypes.bool), rows.reshape(*sizes(input), columns)
+  if not total: return Tensor.zeros(sizes(inside)[0], columns, dtype=weight.dtype)
+  if padding_idx is not None: inside = inside & input.ne(padding_idx % sizes(weight)[0])
   if mode == "max":
-    if not total: return Tensor.zeros(sizes(begins)[0], sizes(weight)[1], dtype=weight.dtype)
-    best = inside.unsqueeze(2).where(rows.unsqueeze(0), -math.inf).max(1)
+    best = inside.unsqueeze(2).where(rows, -math.inf).max(1)
     return inside.any(1, keepdim=True).where(best, 0)
   shares = inside.cast(weight.dtype)
-  if per_sample_weights is not None: shares = shares.mul(per_sample_weights.reshape(-1))
-  if not total: return Tensor.zeros(sizes(begins)[0], sizes(weight)[1], dtype=weight.dtype)
-  found = inside.unsqueeze(2).where(rows.unsqueeze(0), 0).mul(shares.unsqueeze(2)).sum(1)
+  if per_sample_weights is not None: shares = shares.mul(per_sample_weights)
+  found = inside.unsqueeze(2).where(rows, 0).mul(shares.unsqueeze(2)).sum(1)
   return found if mode == "sum" else found.div(shares.sum(1, keepdim=True).maximum(1))

@@ -206,6 +206,8 @@ def _scatter(g: _Graph, u: UOp) -> list[Scalar]:
   base, index, values = (g.value[s] for s in u.src)
   (op, kind), out, before = u.arg, list(base), []
   fold = None if op is None else operation(op.name, u.dtype)
+  count = len(values) // max(len(index), 1)     # adjacent places of an index
+  index = [at + k if 0 <= at <= len(out) - count else -1 for at in index for k in range(count)]
   for at, x in zip(index, values):
     inside = 0 <= at < len(out)
     before.append(out[at] if inside else round_to(u.dtype)(0))

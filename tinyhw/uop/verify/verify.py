@@ -261,7 +261,8 @@ def _shape_rule(u: UOp) -> str | None:
     index = u.src[1].shape
     if len(shape) != len(index) or any(k != u.arg and not _equal(a, b) for k, (a, b) in enumerate(zip(shape, index))):
       return f"index of shape {index} for {shape} along axis {u.arg}"
-  if u.op is Ops.SCATTER and not same_shape(u.src[1].shape, u.src[2].shape):
+  if u.op is Ops.SCATTER and not any(same_shape(u.src[1].shape, u.src[2].shape[:k])
+                                     for k in (len(u.src[2].shape), len(u.src[2].shape) - 1)):
     return f"values of shape {u.src[2].shape} for an index of shape {u.src[1].shape}"
   if u.op is Ops.ASSIGN and u.src[1].shape != () and not same_shape(shape, u.src[1].shape):
     return f"a value of shape {u.src[1].shape} for {shape}"
