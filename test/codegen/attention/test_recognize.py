@@ -25,6 +25,14 @@ def test_parts_of_an_attention(causal: bool, guarded: bool) -> None:
   assert not any(u.op in (Ops.STAGE, Ops.REDUCE) for u in (*found.score.toposort(), *found.weight.toposort(),
                                                            *found.store.toposort()))
 
+def test_heads_are_no_columns() -> None:
+  """With one column, values depend on the head and on the position alone."""
+  kernel = attention(3, 20, 24, 8, 1)
+  column = next(u for u in kernel.toposort() if u.op is Ops.RANGE and u.arg[0] == 2)
+  store = kernel.src[0].substitute({column: UOp.const(dtypes.weakint, 0)})
+  found = attention_in(UOp.sink(store.replace(src=tuple([s for s in store.src if s.arg != 0]))))
+  assert found is not None and found.column is None and found.row.arg[0] == 1
+
 def test_other_kernels_are_none() -> None:
   assert attention_in(halved(product(16, 16, 16, F32, F32))) is None
   kernel = attention(1, 16, 16, 8, 8)

@@ -91,7 +91,7 @@ def _parts(store: UOp, outer: UOp, position: UOp, weights: UOp, value: UOp) -> A
   if position in x.ranges: x, y = y, x
   if position in x.ranges or position not in y.ranges: return None
   rows = [r for r in outputs if r in x.ranges and r not in y.ranges and r not in value.ranges]
-  columns = [r for r in outputs if r in value.ranges and r not in weight.ranges]
+  columns = [r for r in outputs if r in value.ranges and r not in weights.ranges]
   if not rows or any(not size_of(r) for r in (*outputs, position)): return None
   of_total = tuple([f.substitute({total[0]: TOTAL}) for f in factors])
   return Attention(store.substitute({outer: RESULT}), position, inner[0], score.substitute({inner[0]: PRODUCT}),
