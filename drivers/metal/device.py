@@ -17,7 +17,7 @@ from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu.launch import Work, shown, work_of
 from tinyhw.drivers.gpu.parameters import checked
-from tinyhw.drivers.gpu.polling import give_way, pause
+from tinyhw.drivers.gpu.polling import WaitTime, give_way, pause
 from tinyhw.drivers.gpu.signals import SIGNALS
 from tinyhw.drivers.metal.facts import MetalFacts
 from tinyhw.drivers.metal.launch import BATCH, MetalEncoder, MetalProgram, MetalRecording, order_of_batches
@@ -210,13 +210,13 @@ class MetalDevice(Compiled):
     """Wait for a submission, and retire those before it. Each has the deadline for itself. At the deadline, lose the
     device and raise DriverError."""
     timeout_ms = HCQDEV_WAIT_TIMEOUT_MS.value * (VIRTUAL if self.objc.library.virtual else 1)
-    begin, first = time.monotonic(), self.flying[0]
+    duration = WaitTime()
     while True:
-      first, waited = self.flying[0], time.monotonic() - begin
+      first, waited = self.flying[0], duration.look()
       if self._ended(first):
         if first is flight: return
         self._retire()
-        begin = time.monotonic()
+        duration.restart()
       elif waited * 1000 >= timeout_ms:
         reason = f"did not finish submission {first.number} in {timeout_ms / 1000:g} s"
         self._lose(reason)

@@ -18,7 +18,7 @@ from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu.launch import Work, shown, work_of
 from tinyhw.drivers.gpu.parameters import program_of
-from tinyhw.drivers.gpu.polling import pause
+from tinyhw.drivers.gpu.polling import WaitTime, pause
 from tinyhw.drivers.opencl.facts import ClFacts
 from tinyhw.drivers.opencl.launch import ClBuilt, ClKernel, ClProgram, ClRecording
 from tinyhw.drivers.opencl.library import ClFailure, ClLibrary, failure, status_name
@@ -252,12 +252,12 @@ class ClDevice(Compiled):
   def _wait(self, flight: ClSubmission) -> None:
     """Wait for a submission, and retire those before it. Each has the deadline for itself: drivers compile some kernels
     when they run first. At the deadline, lose the device and raise DriverError."""
-    timeout_ms, begin = HCQDEV_WAIT_TIMEOUT_MS.value, time.monotonic()
+    timeout_ms, duration = HCQDEV_WAIT_TIMEOUT_MS.value, WaitTime()
     while not self._ended(flight):
-      first, waited = self.flying[0], time.monotonic() - begin
+      first, waited = self.flying[0], duration.look()
       if self._ended(first):
         if first is not flight: self._retire()
-        begin = time.monotonic()
+        duration.restart()
       elif waited * 1000 >= timeout_ms:
         reason = f"did not finish submission {first.number} in {timeout_ms / 1000:g} s"
         self.lost = self._lost(reason)

@@ -18,7 +18,7 @@ from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu.launch import Work, shown, work_of
 from tinyhw.drivers.gpu.parameters import checked
-from tinyhw.drivers.gpu.polling import pause
+from tinyhw.drivers.gpu.polling import WaitTime, pause
 from tinyhw.drivers.webgpu.encoder import WgpuEncoder
 from tinyhw.drivers.webgpu.facts import WgpuFacts, limits_of
 from tinyhw.drivers.webgpu.launch import WgpuProgram, WgpuRecording, buffer_layout_entries, uniform_layout_entries
@@ -349,13 +349,15 @@ class WgpuDevice(Compiled):
   def _wait_until(self, is_done: Callable[[], bool], flight: WgpuSubmission) -> None:
     """Wait for something that follows a submission. Each submission before it has the deadline for itself. At the
     deadline, lose the device and raise DriverError."""
-    timeout_ms, begin, seen = HCQDEV_WAIT_TIMEOUT_MS.value, time.monotonic(), self.events.completed
+    timeout_ms, duration, seen = HCQDEV_WAIT_TIMEOUT_MS.value, WaitTime(), self.events.completed
     while True:
       self.call("DevicePoll", self.handle, 0, None)
       self.check()
       if is_done(): return
-      waited = time.monotonic() - begin
-      if self.events.completed != seen: begin, seen = time.monotonic(), self.events.completed
+      waited = duration.look()
+      if self.events.completed != seen:
+        duration.restart()
+        seen = self.events.completed
       elif waited * 1000 >= timeout_ms:
         first = self.flying[0] if self.flying else flight
         reason = f"did not finish submission {first.number} in {timeout_ms / 1000:g} s"
