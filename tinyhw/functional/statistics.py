@@ -272,8 +272,19 @@ def _order_of_rows(rows: Tensor) -> Tensor:
   """Return the indices that sort rows, the first column first: stable sorts by each column, the last one first."""
   n, columns = sizes(rows)
   order = Tensor.arange(n, dtype=dtypes.int32) if n else Tensor.empty(0, dtype=dtypes.int32)
-  for i in reversed(range(columns)) if n else (): order = order[rows[:, i][order].argsort(0)].contiguous().realize()
+  for i in reversed(range(columns)) if n else ():
+    order = order[_narrow(rows[:, i])[order].argsort(0)].contiguous().realize()
   return order
+
+def _narrow(x: Tensor) -> Tensor:
+  """Return numbers that sort as a vector does. Whole numbers are counted from the least one, so that a sort of few
+  bits does. They are read."""
+  if not dtypes.is_int(x.dtype) or x.dtype.itemsize < 4 or sizes(x)[0] < _MANY: return x
+  low, high = int(x.min().item()), int(x.max().item())
+  kind = next((k for k in (dtypes.uint8, dtypes.uint16, dtypes.uint32) if high - low <= int(k.max)), None)
+  return x if kind is None or kind.itemsize >= x.dtype.itemsize else x.sub(low).cast(kind)
+
+_MANY = 1 << 14      # elements of a vector, from which reading its extremes is less work than sorting all bits
 
 def _grouped(x: Tensor, rows: Tensor, dim: int | None, inverse: bool, counted: bool, back: Tensor | None) -> Any:
   n = sizes(rows)[0]

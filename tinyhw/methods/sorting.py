@@ -24,7 +24,7 @@ from tinyhw.uop.ops import UOp, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _MOST_COUNTED = 1024
-_LEAST_DIGITS = 64             # elements of an axis from which sorting by digits may pay
+_LEAST_DIGITS = 256            # elements of an axis from which sorting by digits may pay
 _COUNTED_WORK = 1 << 22        # comparisons of a sort by counting, from which sorting by digits takes less time
 
 _LEAST_SEARCHED = 256         # elements of which the first ones are searched in blocks
