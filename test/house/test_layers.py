@@ -176,6 +176,7 @@ NOT_COUNTED = {"run.py", "suite.py", "silicon.py", "conftest.py", "test_init.py"
 SHOWN = (".py", ".md", ".txt", ".svg")
 LARGE = {   # folders with more files than a reader sees at one glance
   "test/golden": "recorded data, a file for each tool and target",
+  "test/bench": "a file for each command that prints a table",
   "test/programs": "nine programs, each with its twin in PyTorch beside it",
   "docs/reference": "written from docstrings, a page for each module"}
 

@@ -460,10 +460,10 @@ def _sum_rows(found: UOp) -> None:
     index = graph.shrink(node.src[1], [(0, n), *[(0, 1)] * (len(node.shape) - 1)])
     index = graph.counting(graph.reshape(index, (n,)), rows)
     if _runs_in_order(g):
-      from tinyhw.methods.graph.places import Points  # 0.3 ms to load, for gradients of large tables only
+      from tinyhw.methods.graph.places import ScatterPoints  # 0.3 ms to load, for gradients of large tables only
       wide = graph.expand(graph.reshape(index, (n, 1)), (n, columns))
       value = graph.cast(graph.reshape(g, (n, columns)), graph.accumulator(g.dtype))
-      summed = Points((rows, columns), 0, wide).folded(value, Ops.ADD, 0)
+      summed = ScatterPoints((rows, columns), 0, wide).folded(value, Ops.ADD, 0)
       return graph.reshape(graph.cast(summed, g.dtype), node.src[0].shape),
     from tinyhw.methods.graph.rows import rows_gradient  # 0.4 ms to load, as above
     return graph.reshape(rows_gradient(index, graph.reshape(g, (n, columns)), rows), node.src[0].shape),

@@ -67,8 +67,8 @@ class Scatter:
 class Writes(Scatter):
   """By loops that write to the places."""
   def __init__(self, u: Tensor, dim: int, index: UOp) -> None:
-    from tinyhw.methods.graph.places import Points  # 0.3 ms to load
-    self.points, self.make = Points(u.shape, dim, index), type(u)._new
+    from tinyhw.methods.graph.places import ScatterPoints  # 0.3 ms to load
+    self.points, self.make = ScatterPoints(u.shape, dim, index), type(u)._new
 
   @property
   def count(self) -> Tensor:

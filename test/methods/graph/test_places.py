@@ -8,7 +8,7 @@ import pytest
 
 from tinyhw import Tensor, TinyJit
 from tinyhw.methods.graph import graph
-from tinyhw.methods.graph.places import Points, runs_in_order, written
+from tinyhw.methods.graph.places import ScatterPoints, runs_in_order, written
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
 
@@ -79,7 +79,7 @@ def test_points(shape: tuple[int, ...], dim: int, n: int) -> None:
   draw = np.random.default_rng(n)
   sizes = [n if k == dim else d for k, d in enumerate(shape)]
   index, value = draw.integers(-1, shape[dim] + 1, sizes), draw.integers(0, 9, sizes)
-  points = Points(shape, dim, Tensor(index).uop)
+  points = ScatterPoints(shape, dim, Tensor(index).uop)
   assert points.arranged(Tensor(value).uop).shape == (points.rows, value.size // points.rows)
   wanted = np.zeros(shape, np.int64)
   for point in np.ndindex(*sizes):
@@ -94,7 +94,7 @@ def test_whole_rows_are_written_at_once(columns: int) -> None:
   """An index that is the same for all columns names rows. Each of them is read, changed and written by vectors."""
   draw = np.random.default_rng(columns)
   index, value = draw.integers(-1, 8, 30), draw.normal(size=(30, columns)).astype(np.float32)
-  points = Points((7, columns), 0, Tensor(index).reshape(30, 1).expand(30, columns).uop)
+  points = ScatterPoints((7, columns), 0, Tensor(index).reshape(30, 1).expand(30, columns).uop)
   assert points.whole_rows and points.place.shape == (points.rows, 30)
   base = draw.normal(size=(7, columns)).astype(np.float32)
   wanted, last = base.copy(), base.copy()

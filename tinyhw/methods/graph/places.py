@@ -1,6 +1,6 @@
 """Writes to places that values name (SCATTER), and reductions by place.
 
-A SCATTER is a loop that sees its own writes. Points along the last axis run in order. Points that differ in other axes
+A SCATTER is a loop that sees its own writes. ScatterPoints along the last axis run in order. ScatterPoints that differ in other axes
 run at once, so they must name different places. So a reduction into few places works on private copies of them, which
 are folded afterwards. Their number depends on shapes only, so results are the same in each run.
 
@@ -54,7 +54,7 @@ def _width(rest: int) -> int:
   found = [c for c in range(COLUMNS, rest + 1) if rest % c == 0]
   return max([c for c in found if rest // c >= LEAST_LOOPS], default=min(found, default=rest))
 
-class Points:
+class ScatterPoints:
   """The points of a scatter along an axis, in the form of a SCATTER: `rows` loops, which write to different places.
 
   shape: of the tensor with the places. index: for each value its place along axis `dim`; its other sizes are those of
