@@ -63,7 +63,6 @@ def test_moves_refuse_what_they_do_not_know() -> None:
   with pytest.raises(DTypeError, match="float types"): net.to(torch.int32)
   with pytest.raises(ArgumentError, match="dtyp"): net.to(dtyp=torch.float32)
   with pytest.raises(ArgumentError, match="a device, a dtype or a tensor"): net.to(object())
-  with pytest.raises(ArgumentError, match="assign"): net.load_state_dict(net.state_dict(), assign=True)
 
 def test_states() -> None:
   a, b = Scaled(), Scaled()
@@ -101,3 +100,15 @@ def test_modes_and_hooks() -> None:
 
 def test_text() -> None:
   assert repr(Scaled()) == "Scaled(\n  (inner): Linear(in_features=2, out_features=2, bias=True)\n)"
+
+def test_a_state_may_be_taken_over() -> None:
+  """With assign=True, parameters stand for the state's tensors, with their types and storage."""
+  given, net = torch.nn.Linear(2, 3), torch.nn.Linear(2, 3)
+  state = {k: v.half() if k == "bias" else v for k, v in given.state_dict().items()}
+  weight = net.weight
+  net.load_state_dict(state, assign=True)
+  assert net.weight is weight and weight.requires_grad and net.bias.dtype is torch.float16
+  with torch.no_grad(): state["weight"].add_(1)
+  assert (weight == state["weight"]).all().item()
+  net.float()(torch.ones(1, 2)).sum().backward()
+  assert weight.grad.tolist() == [[1.0, 1.0]] * 3

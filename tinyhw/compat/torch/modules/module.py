@@ -238,11 +238,11 @@ class Module:
                       assign: bool = False) -> IncompatibleKeys:
     """Write values into parameters and buffers of the same names.
 
-    strict: raise ArgumentError unless the names are the same. Raises ShapeError for another shape. assign=True, which
-    would take over the state's types, is refused.
+    strict: raise ArgumentError unless the names are the same. Raises ShapeError for another shape. assign: take over
+    the state's tensors, with their types, devices and storage. Parameters stay the same objects, and keep their
+    requires_grad.
     """
     for path, module in self.named_modules(): module._prepare(state_dict, path + "." if path else "")
-    if assign: raise ArgumentError("load_state_dict writes into the module's own tensors; assign=True is not written")
     mine = self.state_dict(keep_vars=True)
     keys = IncompatibleKeys([k for k in mine if k not in state_dict], [k for k in state_dict if k not in mine])
     if strict and (keys.missing_keys or keys.unexpected_keys):
@@ -252,19 +252,24 @@ class Module:
     for name, value in values.items():
       if value.shape != mine[name].shape:
         raise ShapeError(f"{name} has shape {mine[name].shape}, and the state's has {value.shape}")
-    for name, value in values.items(): plain(mine[name]).assign(value.cast(mine[name].dtype))
+    for name, value in values.items():
+      if assign: self._take_over(mine[name], value.detach())
+      else: plain(mine[name]).assign(value.cast(mine[name].dtype))
     _realize(list(mine.values()))
     return keys
+
+  def _take_over(self, value: Tensor, found: Tensor) -> None:
+    """Let a parameter or buffer stand for another tensor."""
+    wanted = value._requires_grad
+    Tensor.replace(value, found)
+    value.requires_grad = wanted
 
   def _prepare(self, state: Mapping[str, Any], prefix: str) -> None:
     """Called before a state is loaded, in which this module's names begin with a prefix."""
 
   def _apply(self, change: Callable[[Tensor], Tensor]) -> Module:
     for value in itertools.chain(self.parameters(), self.buffers()):
-      found = change(plain(value)).detach().clone().realize()
-      wanted = value._requires_grad
-      Tensor.replace(value, found)
-      value.requires_grad = wanted
+      self._take_over(value, change(plain(value)).detach().clone().realize())
     return self
 
   def to(self, *args: Any, **keywords: Any) -> Module:
