@@ -264,7 +264,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
   """Return input @ weight^T + bias."""
-  turned = weight if weight.ndim == 1 else weight.transpose(0, 1)
-  found = matmul(input, turned)      # it checks the operands
+  across = weight if weight.ndim == 1 else weight.transpose(0, 1)
+  found = matmul(input, across)      # it checks the operands
   if bias is None: return found
-  return found.add(bias) if weight.ndim == 1 else input.linear(turned, bias)
+  return found.add(bias) if weight.ndim == 1 else input.linear(across, bias)

@@ -1,6 +1,6 @@
 """Writes to places that values name (SCATTER), and reductions by place.
 
-A SCATTER is a loop that sees its own writes. ScatterPoints along the last axis run in order. ScatterPoints that differ in other axes
+A SCATTER is a loop that sees its own writes. Points along the last axis run in order. Points that differ in other axes
 run at once, so they must name different places. So a reduction into few places works on private copies of them, which
 are folded afterwards. Their number depends on shapes only, so results are the same in each run.
 
