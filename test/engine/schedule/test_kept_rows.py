@@ -197,6 +197,15 @@ def test_lanes_compute_an_online_softmax(on_lanes: str) -> None:
   q, k, v = halves(201, 168, dtype="bfloat16")
   assert arrays(q.scaled_dot_product_attention(k, v))[-1] == 3
 
+def test_rows_are_scaled_as_they_are_loaded(on_lanes: str) -> None:
+  q, k, v = halves(202, 168)
+  def kernels(*results: Tensor) -> int: return len(schedule(canonicalize([t.uop for t in results])).kernels)
+  assert kernels(q.scaled_dot_product_attention(k, v)) == 1, "1/8 is exact, so queries are scaled"
+  assert kernels((q * 0.3 + 1).scaled_dot_product_attention(k, v)) == 1
+  assert kernels(q.scaled_dot_product_attention(k * 0.3, v)) == 2, "each workgroup reads all keys"
+  scaled = q * 0.125
+  assert kernels(scaled.scaled_dot_product_attention(k, v), scaled) == 2, "they are wanted, too"
+
 def test_lanes_compute_other_rows_in_several_kernels(on_lanes: str) -> None:
   q, k, v = halves(200, 168)
   scores = (q @ k.transpose(2, 3)).float()

@@ -97,6 +97,7 @@ class Fusion:
     self.roots, self.forced, self.apart = frozenset(roots), forced, apart
     self.refused: set[UOp] = set()
     self.kept: dict[UOp, KeptRows] = {}                      # value or reduction -> the rows that it belongs to
+    self.once: set[UOp] = set()                              # computed once for each row, in registers
     self.filled: dict[UOp, RowFill] = {}                     # value of a row in scratch memory -> how it gets there
     self.closed = closed                                     # only roots and forced nodes get a buffer
     self.nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
@@ -161,6 +162,7 @@ class Fusion:
       rows = rows_to_keep(product, self.users, known.__contains__)
       if rows is not None and needed.isdisjoint((*rows.values, *rows.reductions[1:])):
         self.kept.update(dict.fromkeys((*rows.values, *rows.reductions), rows))
+        self.once.update(rows.once)
 
   def _follow_epilogue(self, r: UOp) -> None:
     """Find the end of r's epilogue. If it meets the epilogue of an earlier reduction, it ends where that one does.
@@ -282,7 +284,7 @@ class Fusion:
 
   def _wants_buffer(self, u: UOp, indices: dict[tuple[UOp, GatedIndex], None]) -> bool:
     if u.op in REALIZED: return True
-    if u in self.trivial or not indices: return False
+    if u in self.trivial or u in self.once or not indices: return False
     if u in self.epilogue:
       if len(indices) > 1: return True
       if any(r in self.kept and r is self.kept[r].inner for r in self.epilogue[u]): return False   # it fills a row

@@ -46,10 +46,11 @@ class KeptRows(NamedTuple):
   """The rows between two products.
 
   values: the nodes to keep, in the order of the graph. reductions: those of one kernel, from the outer product to the
-  inner one.
+  inner one. once: computed nodes of the inner product's first operand, if the kernel reads each of its elements once.
   """
   values: tuple[UOp, ...]
   reductions: tuple[UOp, ...]
+  once: tuple[UOp, ...] = ()
 
   @property
   def inner(self) -> UOp: return self.reductions[-1]
@@ -104,9 +105,25 @@ def _rows_of(factor: UOp, product: UOp, users: dict[UOp, list[UOp]], is_product:
   if rows < FEWEST_ROWS or not all(dtypes.is_float(u.dtype) for u in values): return None
   bytes = row * FEWEST_ROWS * max(u.dtype.itemsize for u in values)
   kept = KeptRows(values, (product, *reductions))
-  return kept if bytes <= row_bytes(last.device) or _is_online(kept, factor, last) else None
+  if bytes <= row_bytes(last.device): return kept
+  return kept._replace(once=_read_once(kept.inner, users)) if _is_online(kept, last) else None
 
-def _is_online(rows: KeptRows, factor: UOp, last: UOp) -> bool:
+def _read_once(inner: UOp, users: dict[UOp, list[UOp]]) -> tuple[UOp, ...]:
+  """Return the computed nodes of the operand whose rows stay in registers: it is the same at all positions of a row."""
+  position = next((k for k in reversed(range(len(inner.shape))) if inner.shape[k] != 1), 0)
+  for factor in _factors(inner):
+    found, u, is_row = [], factor, False
+    while len(users[u]) == 1 and u.src:
+      is_row = is_row or u.op is Ops.EXPAND and u.src[0].shape[position] == 1 != u.shape[position]
+      if u.op in GroupOp.Elementwise: found.append(u)
+      elif u.op not in GroupOp.Movement: break
+      open_sources = [s for s in u.src if _still(s).op is not Ops.CONST]
+      if len(open_sources) != 1: break
+      u = open_sources[0]
+    if is_row: return tuple(found)
+  return ()
+
+def _is_online(rows: KeptRows, last: UOp) -> bool:
   """May lanes of a workgroup compute these rows with an online softmax?"""
   types = opened(last.device).attention_types
   if not types or len(rows.reductions) != 4: return False
