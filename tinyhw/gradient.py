@@ -152,6 +152,21 @@ def _gather(u: UOp, g: UOp) -> Gradients:
   spread = graph.cast(graph.expand(graph.reshape(g, column), wide), graph.accumulator(g.dtype))
   return graph.cast(graph.fold(where(hit, spread, like(spread, 0)), Ops.ADD, (axis,)), g.dtype), None
 
+def _scatter(u: UOp, g: UOp) -> Gradients:
+  """A sum by place: each value gets the gradient of its place. Other scatters have rules of their own where they are
+  made (methods/scattering.py)."""
+  (base, index, value), (op, kind) = u.src, u.arg
+  if (op, kind) != (Ops.ADD, "after"):
+    raise GradientError(f"SCATTER {u.arg} of {u.dtype} has no gradient; detach() what should not be differentiated")
+  place = index
+  if len(value.shape) > len(index.shape):    # adjacent values
+    place = graph.expand(graph.reshape(index, (*index.shape, 1)), value.shape)
+    place = where(compare(Ops.CMPLT, place, like(place, 0)), place,
+                  add(place, graph.positions(place, len(value.shape) - 1, place.dtype)))
+  count = graph.size(value.shape)
+  flat = graph.reshape(g, (graph.size(base.shape),)), graph.reshape(place, (count,))
+  return g, None, graph.reshape(graph.node(Ops.GATHER, g.dtype, flat, 0, (count,)), value.shape)
+
 def _copy(u: UOp, g: UOp) -> Gradients:
   home = u.src[0].device
   if home is None: return None, None
@@ -171,7 +186,7 @@ _RULES: dict[Ops, Rule] = {
   Ops.CAST: lambda u, g: (graph.cast(g, u.src[0].dtype),), Ops.REDUCE_AXIS: _reduce, Ops.RESHAPE: _reshape,
   Ops.EXPAND: _expand,
   Ops.PERMUTE: _permute, Ops.FLIP: lambda u, g: (graph.flip(g, u.arg),), Ops.PAD: _pad, Ops.SHRINK: _shrink,
-  Ops.GATHER: _gather,
+  Ops.GATHER: _gather, Ops.SCATTER: _scatter,
   Ops.CONTIGUOUS: lambda u, g: (g,), Ops.CONTIGUOUS_BACKWARD: lambda u, g: (graph.contiguous(g),), Ops.COPY: _copy,
   Ops.ASSIGN: lambda u, g: (None, g), Ops.AFTER: lambda u, g: (g, *(None,) * (len(u.src) - 1)),
 }

@@ -184,6 +184,7 @@ def _block_of(n: int, k: int) -> int:
 def _true_places(mask: UOp, size: int | None, like: Sorting) -> UOp:
   """Return the indices of the true elements of a vector: all of them, or `size`, filled with -1."""
   mask = fixed(mask, "select from")
+  if size is not None: size = whole("a size", size, 0)
   if (size is not None or mask.shape[0] >= _LEAST_WRITTEN) and not isinstance(mask.device, tuple):
     from tinyhw.methods.graph.places import runs_in_order, written  # 0.3 ms to load, for long masks
     if runs_in_order(mask): return _written_places(mask, size, like, written)
@@ -192,7 +193,6 @@ def _true_places(mask: UOp, size: int | None, like: Sorting) -> UOp:
     kind = graph.place_type(mask.shape[0])
     assert kind.fmt is not None, f"{kind} has a format"
     return like._tensor(array(kind.fmt, itertools.compress(itertools.count(), truths))).cast(kind).uop
-  size = whole("a size", size, 0)
   n = static(mask.shape[0], "select from")
   kind = graph.place_type(n, size)
   seen = like._new(graph.cast(mask, kind))._running(0, Ops.ADD, 0).contiguous().uop
@@ -211,7 +211,6 @@ def _written_places(mask: UOp, size: int | None, like: Sorting, written: Callabl
   if size is None:
     if not n: return graph.full((0,), kind, 0, mask.device)
     size = int(like._new(graph.shrink_axis(seen, 0, n - 1, n)).item())
-  size = whole("a size", size, 0)
   if not n or not size: return graph.full((size,), kind, -1, mask.device)
   rows = next((r for r in range(_MOST_LOOPS, 1, -1) if n % r == 0), 1)
   none = graph.like(seen, -1)

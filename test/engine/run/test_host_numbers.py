@@ -14,9 +14,9 @@ from tinyhw.codegen.render.targets import capabilities
 from tinyhw.config import Context
 from tinyhw.device import Device
 from tinyhw.dtype import dtypes
-from tinyhw.engine.run import host_numbers
-from tinyhw.engine.run.compile import values_of
-from tinyhw.engine.run.host_numbers import computed_by_host, has_float64
+from tinyhw.engine.run import compile
+from tinyhw.engine.run.compile import has_float64, values_of
+from tinyhw.engine.run.host_numbers import computed_by_host
 from tinyhw.engine.schedule.multi import SHARD
 from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.errors import JitError
@@ -96,7 +96,7 @@ def test_which_targets_have_float64() -> None:
 
 @pytest.fixture
 def without_float64(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-  monkeypatch.setattr(host_numbers, "has_float64", lambda capabilities: False)
+  monkeypatch.setattr(compile, "has_float64", lambda capabilities: False)
   monkeypatch.setattr(Device[HOME], "kernels", {})
   with Context(CACHE=0): yield
 

@@ -8,6 +8,7 @@ import pytest
 
 from tinyhw import Tensor, TinyJit
 from tinyhw.methods.graph import graph
+from tinyhw.errors import GradientError
 from tinyhw.methods.graph.places import ScatterPoints, runs_in_order, written
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
@@ -109,3 +110,18 @@ def test_where_loops_are_fast() -> None:
   assert runs_in_order(Tensor.zeros(2, device="PYTHON").uop)
   assert not runs_in_order(Tensor.zeros(2, device=("CPU:0", "CPU:1")).uop)
   assert graph.is_plain(Tensor.zeros(2).shape)
+
+@pytest.mark.parametrize("adjacent", (False, True))
+def test_gradients_of_sums(adjacent: bool) -> None:
+  """Each value gets the gradient of its place, also where a place stands for adjacent ones; one without a place 0."""
+  base, value = Tensor.ones(6).requires_grad_(), Tensor.ones(1, 3, *[2] * adjacent).requires_grad_()
+  index = Tensor([[4, -1, 0]])
+  found = base._new(written(base.uop, index.uop, value.uop, Ops.ADD))
+  grads = (found * Tensor.arange(6)).sum().gradient(base, value)
+  assert grads[0].tolist() == [0, 1, 2, 3, 4, 5]
+  assert grads[1].tolist() == ([[[4, 5], [0, 0], [0, 1]]] if adjacent else [[4, 0, 0]])
+
+def test_other_writes_have_no_gradient_of_their_own() -> None:
+  base, value = Tensor.ones(6), Tensor.ones(1, 3).requires_grad_()
+  found = base._new(written(base.uop, Tensor([[4, 2, 0]]).uop, value.uop))
+  with pytest.raises(GradientError, match="SCATTER"): found.sum().gradient(value)

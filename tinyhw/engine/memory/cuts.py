@@ -21,7 +21,7 @@ from tinyhw.uop.ops import UOp
 
 # The sources of a node to which a gradient may flow. Operations that are not in the table let it flow to all sources.
 FLOWS_FROM = {Ops.ASSIGN: slice(1, 2), Ops.GATHER: slice(0, 1), Ops.WHERE: slice(1, 3), Ops.DETACH: slice(0, 0),
-              Ops.AFTER: slice(0, 1), Ops.SCATTER: slice(0, 0),
+              Ops.AFTER: slice(0, 1),
               Ops.MULTI: slice(0, 0), Ops.TRUNC: slice(0, 0), Ops.MOD: slice(0, 0), Ops.IDIV: slice(0, 0)}
 _ALL = slice(None)
 

@@ -15,7 +15,7 @@ from tinyhw import trace
 from tinyhw.config import ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, CHECK, DEBUG, DUMP, NOOPT, NV_BASES, SPEC, VIZ
 from tinyhw.data_class import replace
 from tinyhw.device import Device, on_disk
-from tinyhw.dtype import DType
+from tinyhw.dtype import DType, dtypes
 from tinyhw.engine.memory.disk import refusal
 from tinyhw.errors import DeviceError
 from tinyhw.files.storage import diskcache_get, diskcache_put
@@ -120,6 +120,8 @@ def capabilities_of(arch: str, device: str) -> Capabilities:
   assumed: Capabilities = backend(arch).capabilities(arch)
   return replace(assumed.allowing([variable.key for variable in ALLOWED if variable]), **measured(device))
 
+def has_float64(capabilities: Capabilities) -> bool: return (Ops.MUL, dtypes.float64) in capabilities.operations
+
 def attention_types(arch: str) -> frozenset[DType]:
   """Return the types of operands with which an attention is one kernel of an architecture's lanes."""
   capabilities = backend(arch).capabilities(arch)
@@ -151,7 +153,6 @@ def _compile(sink: UOp, arch: str, device: str) -> CachedKernel:
   from tinyhw.codegen.kernel.estimate import estimate  # hidden: codegen is loaded when something is compiled
   from tinyhw.codegen.optimize import optimize  # hidden: as above
   from tinyhw.codegen.passes import check_dump, lower  # hidden: as above
-  from tinyhw.engine.run.host_numbers import computed_by_host, has_float64  # hidden: as above
   if DEBUG >= 3 or VIZ: from tinyhw.engine.run import show  # hidden: only listings need it
   if SPEC: from tinyhw.uop.verify.verify import verify  # hidden: takes 0.6 ms and only SPEC uses it
   recorder = trace.recorder
@@ -161,7 +162,10 @@ def _compile(sink: UOp, arch: str, device: str) -> CachedKernel:
   if DUMP: check_dump(module.target(arch) if hasattr(module, "target") else None)
   name = kernel_name(sink)
   if recorder is not None: recorder.begin("kernel", name, sink, device)
-  kernel, on_host = (sink, {}) if has_float64(capabilities) else computed_by_host(sink)
+  kernel, on_host = sink, dict[str, UOp]()
+  if not has_float64(capabilities):
+    from tinyhw.engine.run.host_numbers import computed_by_host  # hidden: for targets without float64
+    kernel, on_host = computed_by_host(sink)
   optimized = optimize(kernel, capabilities)
   if recorder is not None:
     recorder.passed("optimize", optimized, "the opts are chosen for the kernel as the schedule made it, and applied")

@@ -9,19 +9,15 @@ The interpreter's constant folding computes it, so results are to the bit those 
 over the kernel; for a launch as much as a grid that depends on Variables.
 """
 from __future__ import annotations
-from typing import TYPE_CHECKING
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.engine.schedule.multi import SHARD
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
-if TYPE_CHECKING: from tinyhw.machine.ir.target import Capabilities
 
 PREFIX = "_host"      # of the names of the variables that are added
 # By size in bytes: the integer that holds a float's bits.
 _BITS = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.int32, 8: dtypes.int64}
-
-def has_float64(capabilities: Capabilities) -> bool: return (Ops.MUL, dtypes.float64) in capabilities.operations
 
 def computed_by_host(sink: UOp) -> tuple[UOp, dict[str, UOp]]:
   """Replace the numbers that are computed in float64 from Variables.
