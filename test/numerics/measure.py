@@ -224,7 +224,7 @@ An attention and its gradients may leave out what a causal mask hides. There a w
 multiplied by inf or NaN, and in rows that are NaN since one of their scores is. Other weights of 0 are multiplied.
 
 On GPUs with a matrix unit, an attention of float16 or bfloat16 is one kernel. It rounds the powers of scores to the
-type of the values, before they are divided by their sum. The powers have a relative error of at most 2**-18.
+type of the values, before they are divided by their sum. The powers have a relative error of at most 2**-17.
 
 A long sum of floats is done in blocks (`codegen/transform/blocks.py`), by several accumulators and in parts
 (`engine/schedule/split.py`). So its error hardly grows with its length. The table has relative errors of sums of

@@ -22,7 +22,8 @@ from tinyhw.uop.verify.verify import verify
 
 ARCHS = ("gfx1100", "gfx1200", "gfx942", "sm_80")
 
-def normal(dtype: DType, rng: random.Random) -> float: return round_to(dtype)(rng.gauss(0, 1))  # type: ignore[no-any-return]
+def normal(dtype: DType, rng: random.Random) -> float:
+  return round_to(dtype)(rng.gauss(0, 1))  # type: ignore[no-any-return]
 
 def tile(waves: int, block: int) -> tuple[Opt, ...]:
   return Opt(OptOps.MATRIX, 1, 16), Opt(OptOps.LOCAL, 1, waves), Opt(OptOps.BLOCK, 3, block)
@@ -90,7 +91,8 @@ def test_a_causal_loop_ends_early_and_copies_run_ahead() -> None:
   program = program_of(kernel, "sm_80")
   loop = next(u for u in program.uops if u.op is Ops.RANGE and u.src[0].op is not Ops.CONST)
   assert (loop.src[0].vmin, loop.src[0].vmax) == (1, 4)
-  assert any(u.op is Ops.ASYNC_COPY for u in program.uops)
+  copies = [u for u in program.uops[:program.uops.index(loop)] if u.op is Ops.ASYNC_COPY]
+  assert copies and all(len(u.src) == 3 for u in copies), "a loop of one block copies no second one"
   check_same(kernel, program)
 
 def test_a_target_without_rough_operations() -> None:

@@ -21,7 +21,6 @@ are padded: operands are 0 there, scores are -inf, and nothing is stored.
 from __future__ import annotations
 import functools
 import math
-from collections.abc import Callable
 
 from tinyhw.codegen.attention.layout import distances, groups, moves
 from tinyhw.codegen.attention.recognize import POWER, PRODUCT, RESULT, TOTAL, Attention
@@ -32,7 +31,7 @@ from tinyhw.codegen.matrix.local import RANGES, share
 from tinyhw.codegen.matrix.matrix import factors, operand_of
 from tinyhw.codegen.matrix.operands import ProductRange, WorkgroupTile, first_index, further, times
 from tinyhw.codegen.matrix.ranges import is_load
-from tinyhw.codegen.transform.fold import BEFORE
+from tinyhw.codegen.transform.fold import BEFORE, fold_tree
 from tinyhw.codegen.transform.shorten import last_seen
 from tinyhw.codegen.transform.tiling import at_most, size_of, substitute
 from tinyhw.dtype import DType, dtypes
@@ -51,15 +50,6 @@ class AttentionTile(NamedTuple):
   block: int
 
 def plus(*terms: UOp) -> UOp: return functools.reduce(lambda a, b: make(Ops.ADD, weakint, (a, b)), terms)
-
-def tree(fold: Callable[[UOp, UOp], UOp], values: list[UOp]) -> UOp:
-  """Fold values in pairs, so that the longest chain is short."""
-  while len(values) > 1:
-    pairs = [fold(a, b) for a, b in zip(values[::2], values[1::2])]
-    values = pairs + values[len(pairs) * 2:]
-  return values[0]
-
-def added(a: UOp, b: UOp) -> UOp: return UOp(Ops.ADD, a.dtype, (a, b))
 
 class Padded(NamedTuple):
   """A range of the kernel, and the larger one that takes its place. inside: None where both have one size."""
@@ -202,10 +192,10 @@ class Builder:
     if self.is_single: return updates[-1]
     return UOp(Ops.REDUCE, variable.dtype, (variable, *updates, self.loop), Ops.ADD)
 
-  def shared(self, value: UOp, fold: Callable[[UOp, UOp], UOp]) -> UOp:
+  def shared(self, op: Ops, value: UOp, arg: object = None) -> UOp:
     """Return the fold of the values of all lanes that share a row."""
     for distance in distances(self.c, "column"):
-      value = fold(value, UOp(Ops.EXCHANGE, value.dtype, (value,), distance))
+      value = UOp(op, value.dtype, (value, UOp(Ops.EXCHANGE, value.dtype, (value,), distance)), arg)
     return value
 
   # ***** the kernel *****
@@ -258,12 +248,14 @@ class Builder:
     def of_group(k: int, found: list[list[UOp]]) -> list[UOp]:
       return [x for part in found for x, g in zip(part, group_of) if g == k]
     largest, total = ([self.variable(dtypes.float32, start) for _ in in_groups] for start in (LEAST, 0))
-    new = [self.larger(self.before(largest[k]), self.shared(tree(self.larger, of_group(k, scores)), self.larger))
-           for k in in_groups]
+    most = [self.shared(Ops.MAX, fold_tree(Ops.MAX, of_group(k, scores), ROUGH), ROUGH) for k in in_groups]
+    # NaN need not stay in a maximum: it makes the powers NaN
+    new = [UOp(Ops.MAX, dtypes.float32, (self.before(largest[k]), most[k]), ROUGH) for k in in_groups]
     change = [self.power(self.before(largest[k]), new[k]) for k in in_groups]
     powers = [[self.power(x, new[g]) for x, g in zip(part, group_of)] for part in scores]
-    sums = [UOp(Ops.MULACC, dtypes.float32, (total[k], change[k], tree(added, of_group(k, powers)))) for k in in_groups]
-    totals = [self.shared(self.after(total[k], sums[k]), added) for k in in_groups]
+    more = [fold_tree(Ops.ADD, of_group(k, powers)) for k in in_groups]
+    sums = [UOp(Ops.MULACC, dtypes.float32, (total[k], change[k], more[k])) for k in in_groups]
+    totals = [self.shared(Ops.ADD, self.after(total[k], sums[k])) for k in in_groups]
     weight = within(self.found.weight, self.padded)
     operands = self.moved([[self.narrow(self.place(weight, {POWER: p, **self.at(e, k)})) for e, p in enumerate(part)]
                            for k, part in enumerate(powers)])
@@ -277,10 +269,6 @@ class Builder:
     difference = UOp(Ops.SUB, a.dtype, (a, b))
     if self.found.power is Ops.EXP: difference = UOp(Ops.MUL, a.dtype, (difference, UOp.const(a.dtype, LOG2_OF_E)))
     return UOp(Ops.EXP2, a.dtype, (difference,), ROUGH)
-
-  def larger(self, a: UOp, b: UOp) -> UOp:
-    """Return the larger of two scores. NaN need not stay: it makes the powers NaN."""
-    return UOp(Ops.MAX, a.dtype, (a, b), ROUGH)
 
   def narrow(self, u: UOp) -> UOp:
     """Return a weight in the type of the matrix unit."""

@@ -119,6 +119,7 @@ class Linearizer:
     inside = {variable_of(u): sum(bits[r] for r in ranges_of(u) if r.op is Ops.RANGE) for u in self.order
               if u.op is Ops.REDUCE}
     stored, loaded = set(), set()
+    before: set[UOp] = set()
     for u in self.order:
       mask = need = 0
       for s in u.src:
@@ -126,7 +127,9 @@ class Linearizer:
         need |= needs[s]
       op = u.op
       if op is Ops.RANGE: mask |= bits[u]
-      elif op is Ops.ACC: mask = inside[u.arg[:2]]
+      elif op is Ops.ACC:
+        mask = inside[u.arg[:2]]
+        if u.arg[2] == BEFORE: before.add(u)
       elif op is Ops.REDUCE or op is Ops.STORE:
         own = tuple(sorted((r for r in ranges_of(u) if r.op is Ops.RANGE), key=lambda r: r.arg))
         mask = mask & ~sum(bits[r] for r in own) | self.lane_bits  # each lane has its own variables
@@ -137,10 +140,10 @@ class Linearizer:
         if op is Ops.STORE: stored.add(_buffer_of(u))
       elif op is Ops.LOAD: loaded.add(u.src[0].src[0])
       elif op is Ops.EXCHANGE: mask |= self.lane_bits
-      if op is not Ops.REDUCE:
-        for s in u.src:
-          if s.op is Ops.ACC and s.arg[2] == BEFORE: self.readers.setdefault(s.arg[:2], []).append(u)
       depends[u], needs[u] = mask, need
+    for u in self.order if before else ():
+      for s in u.src:
+        if s in before: self.readers.setdefault(s.arg[:2], []).append(u)
     self.in_place = bool(stored & loaded)  # then values of a block are computed before any is stored
 
   # ***** blocks *****

@@ -41,9 +41,9 @@ def begun(op: Ops, term: UOp) -> UOp:
   starts = op is Ops.ADD and dtypes.is_float(term.dtype) and term.op is not Ops.MMA
   return accumulate(op, UOp(Ops.CONST, term.dtype, (), 0.0), term) if starts else term
 
-def fold_tree(op: Ops, values: list[UOp]) -> UOp:
+def fold_tree(op: Ops, values: list[UOp], arg: object = None) -> UOp:
   """Fold values in pairs, so that the longest chain is short."""
   while len(values) > 1:
-    pairs = [UOp(op, a.dtype, (a, b)) for a, b in zip(values[::2], values[1::2])]
+    pairs = [UOp(op, a.dtype, (a, b), arg) for a, b in zip(values[::2], values[1::2])]
     values = pairs + values[len(pairs) * 2:]
   return values[0]
