@@ -200,3 +200,12 @@ def test_what_is_implied_holds_everywhere() -> None:
       if not number(gate, point): continue
       for part, low, high in more: assert low <= sum(number(t, point) * f for t, f in part.items()) <= high, gate
   assert found > 30
+
+def test_ranges_whose_ends_are_expressions_are_numbers_case_by_case(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(inbounds, "MOST_POINTS", 0)
+  size, six = n + 18, UOp.const(dtypes.weakint, 6)
+  tile, rest, column = UOp.range((size + 5) // 6, 31), UOp.range(6, 32), UOp.range(size, 33)
+  left = (size - tile * 6).minimum(six)                       # rows of a tile
+  index = size * (tile * 6 + left // 6 * 6 + rest) + column   # one of the rows that no whole tile has
+  assert outside(load(index, rest < left % 6), 23 * 23) is None   # 24 rows have no rest
+  assert outside(load(index, rest < left % 6), 23 * 23 - 1) is not None

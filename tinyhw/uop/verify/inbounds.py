@@ -408,21 +408,27 @@ def _within_ranges(index: UOp) -> list[UOp]:
 def _is_proven_by_cases(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> bool:
   """Whether the index is inside for each value of a Variable or of a short range, with a number in its place.
 
-  If that does not prove it, the next one is replaced too. False after MOST_CASES.
+  If that does not prove it, the next one is replaced too. Ranges inside of quotients, remainders and maxima come first,
+  because these become numbers with them. False after MOST_CASES.
   """
   cases = itertools.count()
-  def proven(whole: UOp, leaves: list[UOp]) -> bool:
-    if not leaves: return False
-    first, *rest = leaves
+  def proven(whole: UOp) -> bool:
+    first = _first_leaf(whole)
+    if first is None: return False
     for value in range(int(first.vmin), int(first.vmax) + 1):
       if next(cases) >= MOST_CASES: return False
       case = whole.substitute({first: first.const_like(value)})
       x, *gates = case.src
-      if _unproven(x, [*gates, *_within_ranges(x)], size, extra) is not None and not proven(case, rest): return False
+      if _unproven(x, [*gates, *_within_ranges(x)], size, extra) is not None and not proven(case): return False
     return True
-  whole = UOp.sink(index, *clauses)
-  return proven(whole, sorted(filter(lambda u: dtypes.is_int(u.dtype), _leaves(whole)),
-                              key=lambda u: (u.op is not Ops.DEFINE_VAR, u.vmax - u.vmin)))
+  return proven(UOp.sink(index, *clauses))
+
+def _first_leaf(whole: UOp) -> UOp | None:
+  """The Variable or range that a number replaces first. Numbers in place of Variables change the ends of ranges, so
+  each case has leaves of its own."""
+  curved = {leaf for u in whole.toposort() if u.op in (Ops.IDIV, Ops.MOD, Ops.MAX) for leaf in _leaves(u)}
+  return min(filter(lambda u: dtypes.is_int(u.dtype), _leaves(whole)), default=None,
+             key=lambda u: (u.op is not Ops.DEFINE_VAR, u not in curved, u.vmax - u.vmin))
 
 def _leaves(whole: UOp) -> list[UOp]:
   """The inputs of the sources of `whole`, without constants."""
