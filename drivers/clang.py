@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tinyhw.config import CC
 from tinyhw.drivers.cpu import machine_loop, processor, visible_code
@@ -25,8 +25,6 @@ from tinyhw.drivers.cpu.workers import WorkerLoop, available_threads
 from tinyhw.errors import CompileError, DeviceError, DriverError
 from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
-if TYPE_CHECKING:
-  from tinyhw.drivers.cpu.arm64 import ArmProcessor
 
 COMPILERS = ("clang", "gcc", "cc")
 # Vectors are in the source already. gcc 12 vectorizes a choice between two of them wrongly for AVX-512: it takes one
@@ -173,7 +171,7 @@ def address_of(library: ctypes.CDLL, name: str, shown: str) -> int:
 class ClangDevice(HostDevice):
   """Compile each source once in a process, also if the device is opened again. processor: the CPU, if it is known."""
   def __init__(self, name: str, command: tuple[str, ...], loop: WorkerLoop, threads: int | None = None,
-               processor: Processor | ArmProcessor | None = None):
+               processor: Processor | None = None):
     self.command, self.processor = command, processor
     super().__init__(name, "c", loop, threads)
 

@@ -107,7 +107,7 @@ def run_python(program: str, **environment: str) -> subprocess.CompletedProcess[
 FALLBACK = """
 from tinyhw import device
 from tinyhw.device import Device
-device.RUNTIMES.clear()
+device.PROCESSORS.clear()
 print(Device.DEFAULT, Device.DEFAULT)
 """
 

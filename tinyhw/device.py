@@ -49,9 +49,9 @@ EMULATED = {"gfx": "AMD", "sm_": "NV", "apple": "METAL"}
 FALLBACKS = ("CLANG", "PYTHON")                                # a default that deserves a line on standard error
 
 ARM64 = ("aarch64", "arm64")   # names of AArch64: of Linux, of macOS
-# Processor, as the system names it -> module with code(name), the machine code that drivers need.
-RUNTIMES = {**dict.fromkeys(("x86_64", "AMD64"), "tinyhw.isa.x86.runtime"),
-            **dict.fromkeys(ARM64, "tinyhw.isa.arm64.runtime")}
+# Processor, as the system names it -> its kind. tinyhw/isa/<kind>/runtime.py has code(name), the machine code that
+# drivers need; drivers/cpu/<kind>.py knows the processor.
+PROCESSORS = {**dict.fromkeys(("x86_64", "AMD64"), "x86"), **dict.fromkeys(ARM64, "arm64")}
 
 def processor() -> str:
   """Return the processor's architecture as the system names it."""
@@ -62,10 +62,10 @@ def runtime(name: str) -> Any:
 
   Raises DeviceError where the repository has no assembler for it.
   """
-  module = RUNTIMES.get(processor())
-  if module is None:
+  kind = PROCESSORS.get(processor())
+  if kind is None:
     raise DeviceError(f"tinyhw has no assembler for {processor()} yet; use DEV=CLANG with a C compiler, or DEV=PYTHON")
-  return importlib.import_module(module).code(name)
+  return importlib.import_module(f"tinyhw.isa.{kind}.runtime").code(name)
 
 def on_disk(device: DeviceLike | None) -> bool:
   """Is this the (canonical) name of a file's device?"""

@@ -1,23 +1,21 @@
 """The CPU device: machine code from the in-repo assemblers, run by native worker threads that read a command ring."""
 from __future__ import annotations
-import ctypes
+import importlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tinyhw import device
 from tinyhw.config import ARCH
 from tinyhw.drivers.cpu.launch import HostDevice, HostProgram
 from tinyhw.drivers.cpu.loop import MachineLoop
 from tinyhw.drivers.cpu.memory import CodeArena
-from tinyhw.drivers.cpu.processor import Processor, detect, may_use_tiles
+from tinyhw.drivers.cpu.processor import Processor, ProcessorModule, Runtime, Visibility
 from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
-if TYPE_CHECKING:
-  from tinyhw.drivers.cpu.arm64 import ArmProcessor, CodeVisibility
 
 class CPUDevice(HostDevice):
   """The owner of the pages of the worker loop and of the kernels."""
-  def __init__(self, name: str, arch: str, processor: Processor | ArmProcessor, loop: MachineLoop,
+  def __init__(self, name: str, arch: str, processor: Processor, loop: MachineLoop,
                threads: int | None = None,
                visible: Callable[[int, int], None] | None = None):
     self.processor, self.arena = processor, CodeArena(visible=visible)
@@ -45,39 +43,30 @@ class CPUDevice(HostDevice):
     super().close()
     self.arena.close()
 
-_processor: Processor | ArmProcessor | None = None
+_processor: Processor | None = None
 
-def processor(runtime: Callable[[str], Code]) -> Processor | ArmProcessor:
+def module(runtime: Runtime) -> ProcessorModule:
+  """Return the module for this kind of processor. Raises DeviceError where the repository has no assembler for it."""
+  kind = device.PROCESSORS.get(device.processor())
+  if kind is None: runtime("ring")  # says what to do
+  found: ProcessorModule = importlib.import_module(f"tinyhw.drivers.cpu.{kind}")
+  return found
+
+def processor(runtime: Runtime) -> Processor:
   """Return this machine's CPU, detected once."""
   global _processor
-  if _processor is None: _processor = detect_arm64() if is_arm64() else detect_x86(runtime)
+  if _processor is None: _processor = module(runtime).find(runtime)
   return _processor
 
-def is_arm64() -> bool: return device.processor() in device.ARM64
-
-def detect_arm64() -> ArmProcessor:
-  from tinyhw.drivers.cpu import arm64  # other processors need none of it
-  return arm64.detect()
-
-def detect_x86(runtime: Callable[[str], Code]) -> Processor:
-  code, arena = runtime("cpuid"), CodeArena(chunk_bytes=4096)
-  address, _ = arena.add(code.text)
-  call = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(address + code.entry)
-  out = (ctypes.c_uint32 * 4)()
-  def query(leaf: int, subleaf: int) -> tuple[int, int, int, int]:
-    call(leaf, subleaf, ctypes.addressof(out))
-    return out[0], out[1], out[2], out[3]
-  try: found = detect(query)
-  finally: arena.close(unmap=True)
-  return found if "amx_tile" not in found.features or may_use_tiles() else found.without("amx")
-
-def visible_code(runtime: Callable[[str], Code]) -> CodeVisibility | None:
+def visible_code(runtime: Runtime) -> Visibility | None:
   """Return the function that makes placed code visible to instruction fetch, where a processor needs one."""
-  if not is_arm64(): return None
-  from tinyhw.drivers.cpu import arm64  # other processors need none of it
-  return arm64.CodeVisibility(runtime)
+  return module(runtime).visibility(runtime)
 
-def choose_arch(found: Processor | ArmProcessor, wanted: str) -> str:
+def machine_loop(runtime: Runtime, visible: Visibility | None) -> MachineLoop:
+  """Return the worker loop as machine code of this processor. visible: of visible_code."""
+  return module(runtime).worker_loop(runtime, processor(runtime), visible)
+
+def choose_arch(found: Processor, wanted: str) -> str:
   """Return the arch string to compile for: the best, or the value of ARCH.
 
   Raises DeviceError if the processor does not have it.
@@ -95,7 +84,7 @@ def choose_arch(found: Processor | ArmProcessor, wanted: str) -> str:
                       "compiler, or DEV=PYTHON")
   return best
 
-def next_level(found: Processor | ArmProcessor, arch: str) -> str:
+def next_level(found: Processor, arch: str) -> str:
   """Why kernels are not compiled for the level above an arch string. Empty for the highest one."""
   levels = list(found.levels)
   above = levels[:levels.index(arch)]
@@ -104,12 +93,7 @@ def next_level(found: Processor | ArmProcessor, arch: str) -> str:
   if not missing: return f"{above[-1]} is possible, too: ARCH={arch} is set"
   return f"no {above[-1]}: the processor or its operating system lacks {', '.join(missing)}"
 
-def machine_loop(runtime: Callable[[str], Code], visible: CodeVisibility | None) -> MachineLoop:
-  """Return the worker loop as machine code of this processor. visible: of visible_code."""
-  if visible is None: return MachineLoop(runtime)
-  return visible.machine_loop(runtime, processor(runtime).features)
-
-def open(ordinal: int, runtime: Callable[[str], Code]) -> CPUDevice:
+def open(ordinal: int, runtime: Runtime) -> CPUDevice:
   """Open the CPU. Raises DeviceError for a processor without AVX2 or AdvSIMD, or without an assembler here."""
   found, visible = processor(runtime), visible_code(runtime)
   return CPUDevice(f"CPU:{ordinal}" if ordinal else "CPU", choose_arch(found, ARCH.value), found,

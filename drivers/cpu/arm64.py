@@ -6,15 +6,15 @@ and Documentation/arch/arm64/elf_hwcaps.rst; Arm Architecture Reference Manual, 
 """
 from __future__ import annotations
 import ctypes
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tinyhw.data_class import dataclass
-from tinyhw.drivers.cpu.loop import MachineLoop
+from tinyhw.drivers.cpu.linux import AT_HWCAP, AT_HWCAP2, CORE, LinuxProcessor, auxiliary, caches_of, read_text
+from tinyhw.drivers.cpu.loop import SPIN_NS, MachineLoop
 from tinyhw.drivers.cpu.memory import CodeArena
+from tinyhw.drivers.cpu.processor import Processor, Runtime, Visibility
 from tinyhw.machine.ir.code import Code
 
-AT_HWCAP, AT_HWCAP2 = 16, 26  # types of the auxiliary vector
 # feature -> the word of the auxiliary vector, and the bit
 FEATURES = {
   "fp": (AT_HWCAP, 0), "asimd": (AT_HWCAP, 1), "crc32": (AT_HWCAP, 7), "lse": (AT_HWCAP, 8), "fphp": (AT_HWCAP, 9),
@@ -31,73 +31,16 @@ IMPLEMENTERS = {0x41: "Arm", 0x46: "Fujitsu", 0x4e: "NVIDIA", 0x51: "Qualcomm", 
 PARTS = {(0x41, 0xd03): "Cortex-A53", (0x41, 0xd05): "Cortex-A55", (0x41, 0xd08): "Cortex-A72",
          (0x41, 0xd0b): "Cortex-A76", (0x41, 0xd0c): "Neoverse N1", (0x41, 0xd40): "Neoverse V1",
          (0x41, 0xd49): "Neoverse N2", (0x41, 0xd4f): "Neoverse V2"}
-CORE = Path("/sys/devices/system/cpu/cpu0")
-SPIN_US = 40  # microseconds that a thread spins before it sleeps
 
-@dataclass(frozen=True)
-class ArmProcessor:
-  """The identity, caches and features of a processor.
-
-  signature: MIDR_EL1, 0 if unknown. caches: level -> bytes of the data or unified cache.
-  """
-  vendor: str
-  brand: str
-  signature: int
-  features: frozenset[str]
-  caches: Mapping[int, int]
+class ArmProcessor(LinuxProcessor):
+  """An AArch64 processor. signature: MIDR_EL1, 0 if unknown."""
 
   @property
   def levels(self) -> Mapping[str, tuple[str, ...]]: return LEVELS
 
-  @property
-  def arch(self) -> str | None:
-    """The best arch string whose features are all present, or None."""
-    return next((name for name, needed in LEVELS.items() if self.features.issuperset(needed)), None)
-
-  def missing(self, arch: str) -> list[str]:
-    """Return the features that an arch string needs and this processor lacks."""
-    return [feature for feature in LEVELS[arch] if feature not in self.features]
-
-  @property
-  def cache_bytes(self) -> tuple[int, int, int]:
-    """The bytes of data caches L1, L2 and L3; 0 for a missing cache."""
-    return self.caches.get(1, 0), self.caches.get(2, 0), self.caches.get(3, 0)
-
   def vector_rate(self, arch: str) -> int:
     """Return the operations on full vectors of floats that start in a cycle: two, four on the widest cores."""
     return 4 if self.brand in ("Neoverse V1", "Neoverse V2") or self.vendor == "Apple" else 2
-
-  def second_level_rate(self, arch: str) -> float: return 0.0
-
-  @property
-  def local_bytes(self) -> int:
-    """The bytes of a worker's own data: half of L2; 0 if its size is unknown."""
-    return self.cache_bytes[1] // 2
-
-def auxiliary(kind: int) -> int:
-  """A word of the auxiliary vector of this process, by the C library."""
-  read = ctypes.CDLL(None).getauxval
-  read.argtypes, read.restype = (ctypes.c_ulong,), ctypes.c_ulong
-  return int(read(kind))
-
-def read_text(path: Path) -> str:
-  """The text of a file of the system; "" if it is absent, as in some virtual machines."""
-  try: return path.read_text(encoding="ascii").strip()
-  except (OSError, ValueError): return ""
-
-def size_of(text: str) -> int:
-  """The bytes of a size as sysfs writes it: 64K, 8M."""
-  unit = {"K": 1 << 10, "M": 1 << 20}.get(text[-1:], 1)
-  digits = text.rstrip("KM")
-  return int(digits) * unit if digits.isdigit() else 0
-
-def caches_of(core: Path = CORE) -> dict[int, int]:
-  """The data and unified caches of a core, by level."""
-  found: dict[int, int] = {}
-  for folder in sorted(core.glob("cache/index*")):
-    level, kind = read_text(folder / "level"), read_text(folder / "type")
-    if level.isdigit() and kind in ("Data", "Unified"): found[int(level)] = size_of(read_text(folder / "size"))
-  return found
 
 def detect(words: Callable[[int], int] = auxiliary, core: Path = CORE) -> ArmProcessor:
   """Detect the processor. words: reads the auxiliary vector."""
@@ -114,7 +57,7 @@ class CodeVisibility:
   """Caches made coherent after code was placed. Its own code is on a fresh page, which Linux cleans when the page
   becomes executable (arch/arm64/mm/flush.c)."""
 
-  def __init__(self, runtime: Callable[[str], Code]):
+  def __init__(self, runtime: Runtime):
     self.arena = CodeArena(chunk_bytes=4096)
     self.clean = ctypes.CFUNCTYPE(None, ctypes.c_size_t, ctypes.c_size_t)(self.arena.add(runtime("clean").text)[0])
     out = (ctypes.c_uint64 * 3)()
@@ -129,21 +72,39 @@ class CodeVisibility:
   @property
   def spin_ticks(self) -> int:
     """The time to spin in ticks of the counter, whose rate differs between processors: 1 MHz to 1 GHz."""
-    return max(self.counter_hz * SPIN_US // 1_000_000, 1)
-
-  def machine_loop(self, runtime: Callable[[str], Code], features: Collection[str]) -> MachineLoop:
-    """The worker loop for a processor with these features. It owns this object, and closes it."""
-    return ArmLoop(runtime, "ring_lse" if "lse" in features else "ring", self)
+    return max(self.counter_hz * SPIN_NS // 1_000_000_000, 1)
 
   def close(self) -> None: self.arena.close(unmap=True)
 
 class ArmLoop(MachineLoop):
   """The worker loop, with the code that makes other code visible."""
 
-  def __init__(self, runtime: Callable[[str], Code], ring: str, visible: CodeVisibility):
+  def __init__(self, runtime: Runtime, ring: str, visible: CodeVisibility):
     super().__init__(runtime, ring, visible.spin_ticks, visible)
     self.owned = visible
 
   def close(self) -> None:
     super().close()
     self.owned.close()
+
+def find(runtime: Runtime) -> ArmProcessor:
+  """Detect this processor."""
+  return detect()
+
+def visibility(runtime: Runtime) -> CodeVisibility:
+  """Return what makes placed code visible."""
+  return CodeVisibility(runtime)
+
+def worker_loop(runtime: Runtime, found: Processor, visible: Visibility | None) -> MachineLoop:
+  """The worker loop for a processor with these features. It owns `visible`, and closes it."""
+  assert isinstance(visible, CodeVisibility), "AArch64 needs the object of `visibility`"
+  return ArmLoop(runtime, "ring_lse" if "lse" in found.features else "ring", visible)
+
+def sample(runtime: Runtime) -> tuple[Code, Callable[[int], Sequence[int]]]:
+  """Registers that every program may read; none of them is 0."""
+  code = runtime("identify")
+  def call(address: int) -> list[int]:
+    out = (ctypes.c_uint64 * 3)()
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address + code.entry)(ctypes.addressof(out))
+    return list(out)
+  return code, call

@@ -1,13 +1,11 @@
 """The steps of `python3 -m tinyhw selftest CPU` before tensors: the processor, pages of code, native threads."""
 from __future__ import annotations
-import ctypes
 import os
 from collections.abc import Sequence
 
-from tinyhw import device
 from tinyhw.config import ARCH
 from tinyhw.device import Device, runtime
-from tinyhw.drivers.cpu import CPUDevice, choose_arch, next_level, processor, visible_code
+from tinyhw.drivers.cpu import CPUDevice, choose_arch, module, next_level, processor, visible_code
 from tinyhw.drivers.cpu.memory import CodeArena
 from tinyhw.selftest.frame import Absent, Session, Probe, Tools, Wrong
 
@@ -35,17 +33,12 @@ def rights(address: int, lines: Sequence[str]) -> str:
 
 def pages(s: CPUSession) -> str:
   """Place and call code, twice. Its pages must not be writable."""
-  on_arm = device.processor() in device.ARM64
-  visible = visible_code(runtime)
-  code, arena = runtime("identify" if on_arm else "cpuid"), CodeArena(visible=visible)
+  (code, call), visible = module(runtime).sample(runtime), visible_code(runtime)
+  arena = CodeArena(visible=visible)
   try:
     for _ in range(2):
       address, chunk = arena.add(code.text)
-      out = (ctypes.c_uint32 * 6)()
-      place = ctypes.c_void_p(ctypes.addressof(out))
-      if on_arm: ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address + code.entry)(place)
-      else: ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(address + code.entry)(0, 0, place)
-      if not any(out[:3]): raise Wrong("code that was placed and called gave no result")
+      if not any(call(address)): raise Wrong("code that was placed and called gave no result")
     if not os.path.exists(MAPS): return "placed and called"
     with open(MAPS, encoding="utf-8") as file: kept = rights(address, file.readlines())
     if "w" in kept or "x" not in kept:

@@ -86,9 +86,6 @@ def test_a_processor_without_vectors_is_refused(tmp_path: Path) -> None:
                      "arm64:dotprod, arm64:neon"):
     cpu.choose_arch(detected("max", tmp_path), "x86_64:avx2")
 
-@pytest.mark.parametrize("text,size", [("64K", 65536), ("1M", 1 << 20), ("512", 512), ("", 0), ("many", 0)])
-def test_sizes(text: str, size: int) -> None: assert arm64.size_of(text) == size
-
 def test_every_placed_piece_of_code_is_made_visible() -> None:
   """At its final address, once, before the address is given away."""
   seen: list[tuple[int, int]] = []
@@ -114,7 +111,7 @@ def test_the_ring_is_that_of_the_processor(name: str, ring: str, tmp_path: Path)
     return runtime.Code(wanted, "arm64", runtime.assemble(wanted), ())
   clock = Clock(1 << 30)
   clock.clean = lambda start, end: None
-  loop = clock.machine_loop(code, detected(name, tmp_path).features)
+  loop = arm64.worker_loop(code, detected(name, tmp_path), clock)
   loop.close()
   assert asked == [ring, "submit"] and clock.closed
 

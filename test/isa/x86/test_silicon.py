@@ -25,7 +25,7 @@ from tinyhw.device import Launch
 from tinyhw.drivers import cpu
 from tinyhw.drivers.cpu import processor
 from tinyhw.drivers.cpu.loop import MachineLoop
-from tinyhw.drivers.cpu.processor import LEVELS
+from tinyhw.drivers.cpu.x86 import LEVELS
 from tinyhw.dtype import DType
 from tinyhw.engine.run.compile import value_of
 from tinyhw.errors import DeviceError

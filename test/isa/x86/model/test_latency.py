@@ -2,7 +2,7 @@
 from __future__ import annotations
 import pytest
 
-from tinyhw.drivers.cpu.processor import FEATURES
+from tinyhw.drivers.cpu.x86 import FEATURES
 from tinyhw.isa.x86.asm.syntax import parse
 from tinyhw.isa.x86.model import latency
 from tinyhw.isa.x86.table.table import TABLE
