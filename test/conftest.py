@@ -20,7 +20,7 @@ import tinyhw.emulator as emulator
 from test import suite
 from test.helpers import ENGINES, keeps_host_memory, on, takes_foreign_memory
 from test.house import scope
-from tinyhw.config import CACHEDIR, CHECK, DEV, EMULATE
+from tinyhw.config import CACHEDIR, CHECK, DEV, EMULATE, PARALLEL
 from tinyhw.device import Device
 from tinyhw.drivers.cpu import CPUDevice
 
@@ -41,7 +41,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
   os.environ["CACHEDIR"] = CACHEDIR.value = str(tmp_path_factory.mktemp("cache"))
   for kind in ("CACHE", "CONFIG"): os.environ[f"XDG_{kind}_HOME"] = str(tmp_path_factory.mktemp(f"xdg_{kind.lower()}"))
   os.environ["PARALLEL"] = "0"          # tinygrad compiles what its cache lacks in this process: its workers would wait
-                                        # for ever below pytest
+  PARALLEL.value = 0                    # for ever below pytest; and tests count the steps of our compiler
   CHECK.value = 1  # allocated machine code is run symbolically and compared with what was to be allocated
   yield
 

@@ -286,6 +286,8 @@ IGNORE_BEAM_CACHE = ContextVar("IGNORE_BEAM_CACHE", 0, "1: search again even if 
 NOOPT = ContextVar("NOOPT", 0, "1: kernels as they come, without optimisations")
 NV_BASES = ContextVar("NV_BASES", 1, "0: on NVIDIA's GPUs each lane has addresses of 64 bits, not 32-bit offsets from "
                       "a base, should a card fail the self-test's step `bases`")
+PARALLEL = ContextVar("PARALLEL", -1, "processes that compile the kernels of a schedule together (on Linux); -1: one "
+                      "per core that this process may use; 0 or 1: the program's own alone", least=-1)
 THREADS = ContextVar("THREADS", 0, "worker threads of the CPU device; 0: one per core that this process may use")
 ARCH = ContextVar("ARCH", "", "the architecture for which the CPU device compiles, e.g. x86_64:avx2 on a processor "
                   "with AVX-512; empty: the best one")

@@ -12,6 +12,7 @@ is done.
 """
 from __future__ import annotations
 import functools
+import os
 import sys
 import threading
 import time
@@ -91,6 +92,14 @@ def release_after_fork() -> None:
   for small in taken: small.release()
   sys.setswitchinterval(interval)
   lock.release()
+
+def available_cores() -> int:
+  """Return the number of cores that this process may use: its affinity, and its control group's quota."""
+  count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+  try:
+    with open("/sys/fs/cgroup/cpu.max") as file: quota, period = file.read().split()
+    return min(count, max(1, -(-int(quota) // int(period))))
+  except (OSError, ValueError): return count  # no control group, or "max"
 
 # ***** tables *****
 

@@ -22,6 +22,7 @@ from tinyhw.autogen.cpu_ring import CONTEXT, CONTEXT_BYTES, PACKET_BYTES, RECORD
 from tinyhw.config import THREADS
 from tinyhw.drivers.cpu.memory import IS_WINDOWS, address_of, map_aligned, map_private
 from tinyhw.errors import ConfigError, DeviceError, DriverError
+from tinyhw.threads import available_cores
 
 RING_PACKETS = 256
 CHUNKS_PER_THREAD = 4       # of a grid: a thread that loses its core delays the others by a quarter of its share
@@ -35,19 +36,13 @@ BATCH = struct.Struct("<2Q")  # BATCH and COUNT of a record
 assert RECORD["COUNT"] == RECORD["BATCH"] + 8
 
 def available_threads() -> int:
-  """Return THREADS, or the count of cores that this process may use: its affinity, and its control group's quota.
+  """Return THREADS, or the number of cores that this process may use.
 
   Raises ConfigError.
   """
   if THREADS.value < 0:
     raise ConfigError(f"THREADS={THREADS.value} is no number of threads; set it to 1 or more, or to 0 for one per core")
-  if THREADS.value > 0: return THREADS.value
-  count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-  try:
-    with open("/sys/fs/cgroup/cpu.max") as file: quota, period = file.read().split()
-    count = min(count, max(1, -(-int(quota) // int(period))))
-  except (OSError, ValueError): pass  # no control group, or "max"
-  return count
+  return THREADS.value or available_cores()
 
 @functools.lru_cache(maxsize=1024)
 def split(grid: int, threads: int) -> tuple[int, int]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING: from tinyhw.machine.ir.target import Capabilities
 
 MOST_KERNELS = 4096      # loaded kernels that a device keeps: 60 MB at 14 KB each
 SMALL_OPERATIONS, SMALL_BYTES = 1 << 17, 1 << 16
+FEWEST_IN_PROCESSES = 6  # kernels of a schedule; fewer are compiled one after the other
 ALLOWED = (ALLOW_TF32, ALLOW_FP8_SUMS) # variables that allow units of `Capabilities.less_exact`
 # Fields of Capabilities that a device knows of its machine, if it can.
 MEASURED = ("threads", "cache_bytes", "local_bytes", "vector_rate", "second_level_rate")
@@ -133,23 +134,53 @@ def mode() -> tuple[int, ...]:
   """Return the variables on which code depends, and whether code was verified; 0 or False by default."""
   return NOOPT.value, BEAM.value, not NV_BASES.value, bool(CHECK.value), *[variable.value for variable in ALLOWED]
 
+def cache_key(sink: UOp, arch: str, device: str) -> str | None:
+  """Return `disk_key`, or None where the compiler has to run, since its steps are wanted."""
+  return disk_key(sink, arch, device) if DEBUG < 3 and not SPEC and not VIZ and not DUMP else None
+
 def compile_kernel(sink: UOp, arch: str, device: str = "") -> CachedKernel:
   """Compile a kernel to Code for an architecture. The disk cache is asked first unless listings are wanted.
 
   device: the machine for which it compiles, and whose costs DEBUG=7 shows. Without one, the architecture's backend
   assumes a machine.
   """
-  key = disk_key(sink, arch, device) if DEBUG < 3 and not SPEC and not VIZ and not DUMP else None
+  key = cache_key(sink, arch, device)
   if key is not None:
     found = diskcache_get("code", key)
     if isinstance(found, CachedKernel): return found
-  made = uncollected(_compile, sink, arch, device)
+  made = uncollected(_compile, sink, arch, device, capabilities_of(arch, device))
   if arch not in _loaded_for: keep_objects()  # the backend's modules and tables
   _loaded_for.add(arch)
   if key is not None: diskcache_put("code", key, made)
   return made
 
-def _compile(sink: UOp, arch: str, device: str) -> CachedKernel:
+def compile_kernels(sinks: Sequence[UOp], arch: str, device: str = "") -> list[CachedKernel]:
+  """Compile kernels as `compile_kernel` does, on all cores where that pays."""
+  made = _in_processes(sinks, arch, device) if len(sinks) >= FEWEST_IN_PROCESSES else {}
+  return [made[sink] if sink in made else compile_kernel(sink, arch, device) for sink in sinks]
+
+def _in_processes(sinks: Sequence[UOp], arch: str, device: str) -> dict[UOp, CachedKernel]:
+  """Compile the kernels that the disk cache lacks in several processes. Return those that it has, too."""
+  if DEBUG >= 3 or SPEC or VIZ or DUMP or trace.recorder is not None: return {}
+  from tinyhw.engine.run import parallel  # hidden: for schedules of many new kernels
+  keys = {sink: disk_key(sink, arch, device) for sink in sinks}
+  found = {sink: kernel for sink, key in keys.items() if key is not None
+           and isinstance(kernel := diskcache_get("code", key), CachedKernel)}
+  missing = sorted([sink for sink in sinks if sink not in found], key=lambda sink: -len(sink.toposort()))
+  if missing and arch not in _loaded_for:   # children then have the compiler's modules
+    first = missing.pop()
+    found[first] = compile_kernel(first, arch, device)
+  processes = parallel.processes_for(len(missing))
+  if processes == 1: return found
+  capabilities = capabilities_of(arch, device)
+  made = parallel.results(lambda k: uncollected(_compile, missing[k], arch, device, capabilities), len(missing),
+                          processes)
+  for k, kernel in made.items():
+    found[missing[k]], key = kernel, keys[missing[k]]
+    if key is not None: diskcache_put("code", key, kernel)
+  return found
+
+def _compile(sink: UOp, arch: str, device: str, capabilities: Capabilities) -> CachedKernel:
   from tinyhw.codegen.kernel.estimate import estimate  # hidden: codegen is loaded when something is compiled
   from tinyhw.codegen.optimize import optimize  # hidden: as above
   from tinyhw.codegen.passes import check_dump, lower  # hidden: as above
@@ -157,7 +188,6 @@ def _compile(sink: UOp, arch: str, device: str) -> CachedKernel:
   if SPEC: from tinyhw.uop.verify.verify import verify  # hidden: takes 0.6 ms and only SPEC uses it
   recorder = trace.recorder
   module = backend(arch)
-  capabilities = capabilities_of(arch, device)
   if SPEC: verify(sink, int(SPEC))
   if DUMP: check_dump(module.target(arch) if hasattr(module, "target") else None)
   name = kernel_name(sink)
@@ -214,7 +244,7 @@ def _loaded(device: str, sinks: list[UOp]) -> dict[UOp, tuple[BoundRunner, ...]]
   opened = Device[device]
   found = {sink: () if NOOPT or BEAM else _of_any_size(device, sink) for sink in sinks}
   plain = [sink for sink in sinks if not found[sink]]
-  made = [compile_kernel(sink, opened.arch, device) for sink in plain]
+  made = compile_kernels(plain, opened.arch, device)
   start_ns = time.perf_counter_ns()
   for sink, kernel, program in zip(plain, made, opened.load_all([kernel.code for kernel in made])):
     runner = Runner(program, kernel.code.name, *kernel[1:], device)
