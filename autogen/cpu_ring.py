@@ -39,6 +39,7 @@ CONTEXT = {
   "SLEEPERS": 0x104,      # 4 bytes; threads that wait on BELL, or are about to
   "CALLER_SLEEPS": 0x108, # 4 bytes; the caller waits on BELL
 }
+WORDS = ("STOP", "BELL", "SLEEPERS", "CALLER_SLEEPS")   # the fields of 4 bytes
 CHUNK_BITS, SERIAL_BITS = 24, 40
 MAX_CHUNKS = (1 << CHUNK_BITS) - 1
 

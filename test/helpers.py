@@ -35,7 +35,7 @@ BUILT_IN = ("interpreter", "CPU", "AVX2", "CLANG", "PYTHON")
 ENGINES = (DEV.value,) if DEV.value else BUILT_IN
 HOME = DEV.value or "CPU"   # the device of a test that wants a single one, or that compares it with PYTHON
 LOWER_LEVEL = "CPU:2"   # the engine AVX2: a CPU device opened with the lowest level of the processor's architecture
-LOWEST = {"x86_64": "x86_64:avx2", "arm64": "arm64:neon"}
+LOWEST = {"x86_64": "x86_64:avx2", "arm64": "arm64:neon", "riscv64": "riscv64:g"}
 
 def interpret(nodes: list[UOp], overwritten: Sequence[Buffer] = ()) -> None:
   """engine.realize by the reference interpreter: each node by itself, from the contents before; what ASSIGNs left is

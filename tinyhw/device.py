@@ -51,7 +51,8 @@ FALLBACKS = ("CLANG", "PYTHON")                                # a default that 
 ARM64 = ("aarch64", "arm64")   # names of AArch64: of Linux, of macOS
 # Processor, as the system names it -> its kind. tinyhw/isa/<kind>/runtime.py has code(name), the machine code that
 # drivers need; drivers/cpu/<kind>.py knows the processor.
-PROCESSORS = {**dict.fromkeys(("x86_64", "AMD64"), "x86"), **dict.fromkeys(ARM64, "arm64")}
+PROCESSORS = {**dict.fromkeys(("x86_64", "AMD64"), "x86"), **dict.fromkeys(ARM64, "arm64"),
+              "riscv64": "riscv64"}
 
 def processor() -> str:
   """Return the processor's architecture as the system names it."""

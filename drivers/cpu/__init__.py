@@ -24,7 +24,8 @@ class CPUDevice(HostDevice):
   def place(self, code: Code) -> HostProgram:
     """Copy the code to executable pages. Raises DeviceError for code of another machine."""
     levels = list(self.processor.levels)
-    if code.arch not in levels or levels.index(code.arch) < levels.index(self.arch):
+    if (code.arch not in levels or levels.index(code.arch) < levels.index(self.arch)
+        or self.processor.missing(code.arch)):
       raise DeviceError(f"kernel {code.name} is for {code.arch}, device {self.name} is {self.arch}; compile it for "
                         f"that")
     address, chunk = self.arena.add(code.text)

@@ -187,7 +187,7 @@ class Ring:
 
   def read(self, name: str) -> int:
     """Return a field of the context, for tests and doctor."""
-    wide = name not in ("STOP", "BELL", "SLEEPERS", "CALLER_SLEEPS")
+    wide = name not in cpu_ring.WORDS
     return int(struct.unpack_from("<Q" if wide else "<I", self.memory, CONTEXT[name])[0])
 
   def run(self, batch: Any, packets: int, count: int) -> None:

@@ -202,6 +202,7 @@ def test_import_tinyhw_loads_neither_tables_nor_drivers() -> None:
 # Tables, whose rows the tests of what reads them execute or compare with the manual, and what is made by a command that
 # has a test.
 WITHOUT_A_TEST = {"tinyhw.autogen.cpu_ring", "tinyhw.autogen.x86_runtime", "tinyhw.autogen.arm64_runtime",
+                  "tinyhw.autogen.riscv64_runtime",
                   "tinyhw.isa.arm64.model.latency_cores",
                   "tinyhw.isa.x86.model.latency_intel",
                   "tinyhw.isa.x86.model.latency_zen",

@@ -25,7 +25,7 @@ class Target(NamedTuple):
   """A line of the table. golden: vectors, and the pattern of those that belong to this target. files: tests that must
   exist for each level.
 
-  tools: independent assemblers that made the vectors. chip: the virtual GPU (arm64: QEMU), whose recorded run of the
+  tools: independent assemblers that made the vectors. chip: the virtual GPU (processors: QEMU). Its recorded run of the
   tensor suite is all of L2; without one that passed, L2 is reached in part.
   """
   name: str
@@ -48,7 +48,8 @@ ARM64 = {"L0": "isa/arm64/asm/test_encode.py", "L1": "isa/arm64/asm/test_decode.
          "L2": "isa/arm64/select/test_select.py",
          "L3": "isa/arm64/test_runtime.py"}
 RISCV64 = {"L0": "isa/riscv64/asm/test_encode.py", "L1": "isa/riscv64/asm/test_decode.py",
-           "L2": "isa/riscv64/select/test_select.py"}
+           "L2": "isa/riscv64/select/test_select.py",
+           "L3": "isa/riscv64/test_runtime.py"}
 X86 = {"L0": "isa/x86/asm/test_encode.py", "L1": "isa/x86/asm/test_decode.py", "L3": DRIVER}
 
 TARGETS = (

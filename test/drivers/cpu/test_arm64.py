@@ -108,7 +108,7 @@ def test_the_ring_is_that_of_the_processor(name: str, ring: str, tmp_path: Path)
   asked: list[str] = []
   def code(wanted: str) -> Any:
     asked.append(wanted)
-    return runtime.Code(wanted, "arm64", runtime.assemble(wanted), ())
+    return runtime.Code(wanted, "arm64", runtime.STORED.code(wanted), ())
   clock = Clock(1 << 30)
   clock.clean = lambda start, end: None
   loop = arm64.worker_loop(code, detected(name, tmp_path), clock)

@@ -23,6 +23,8 @@ def test_fields_do_not_overlap() -> None:
   r = cpu_ring
   for fields, size in ((r.PACKET, r.PACKET_BYTES), (r.CONTEXT, r.CONTEXT_BYTES), (r.RECORD, r.RECORD_BYTES)):
     assert len(set(fields.values())) == len(fields) and all(0 <= at and at + 8 <= size for at in fields.values())
+  places = sorted((at, at + (4 if name in r.WORDS else 8)) for name, at in r.CONTEXT.items())
+  assert all(end <= start for (_, end), (start, _) in zip(places, places[1:])) and set(r.WORDS) < set(r.CONTEXT)
 
 def test_bind_needs_its_marks() -> None:
   loop = MachineLoop(lambda name: Code(name, "x86_64", b"\xc3", ()))

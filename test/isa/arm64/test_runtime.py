@@ -1,5 +1,5 @@
 """The runtime's functions: they assemble and agree with an independent assembler; each access of shared memory has the
-order that the architecture demands; the ring does what x86's does.
+order that the architecture demands.
 
 QEMU runs the code with the order of its host, so it cannot find a missing order. The tables here can. They follow the
 verdicts of the architecture's memory model (herd7, aarch64.cat) on these patterns:
@@ -24,7 +24,6 @@ from tinyhw.autogen import cpu_ring
 from tinyhw.errors import DeviceError
 from tinyhw.isa.arm64 import runtime
 from tinyhw.isa.arm64.asm import syntax
-from tinyhw.isa.x86 import runtime as x86_runtime
 
 NAMES = runtime.NAMES
 RINGS = ("ring", "ring_lse")
@@ -120,33 +119,20 @@ def test_a_thread_forgets_what_it_fetched_before_it_calls(name: str) -> None:
   lines = instructions(name)
   assert [lines[k - 1] for k, line in enumerate(lines) if line.startswith("blr")] == ["isb"]
 
-# ***** the same algorithm *****
-
-def structure(text: str, renamed: dict[str, str]) -> list[str]:
-  """The labels of a text in order, with other names for some."""
-  found = [line.split(";")[0].strip()[1:-1] for line in text.splitlines() if re.match(r"\s*\.\w+:", line)]
-  return [renamed.get(label, label) for label in found]
-
-def test_the_labels_are_those_of_x86() -> None:
-  """The two texts differ in what one instruction does on x86, and a loop here."""
-  ours = [label for label in structure(runtime.text("ring_lse"), {}) if label not in ("claimed",)]
-  theirs = structure(x86_runtime.text("ring"), {"exchange": "claim"})
-  assert ours == theirs
-
 @needs_qemu
 def test_identify_and_clean() -> None:
   """They run in user mode; the line sizes that clean reads are powers of two."""
-  identify = runtime.assemble("identify")
+  identify = runtime.STORED.code("identify")
   call = syntax.assemble_function("stp x29, x30, [sp, #-16]!\nldr x0, [x0]\nbl #12\nldp x29, x30, [sp], #16\nret")
   found, = execute(call + identify, [bytes(24)], (0, 1))
   cache_type, hertz, _ = struct.unpack("<3Q", found)
   assert cache_type >> 31 == 1 and hertz > 1_000_000
   call = syntax.assemble_function("stp x29, x30, [sp, #-16]!\nldr x0, [x0]\nadd x1, x0, #200\nbl #12\nldp x29, x30, "
                                  "[sp], #16\nret")
-  execute(call + runtime.assemble("clean"), [bytes(256)], (0, 1))
+  execute(call + runtime.STORED.code("clean"), [bytes(256)], (0, 1))
 
 def test_submit_has_room_for_two_addresses() -> None:
-  code = runtime.assemble("submit")
+  code = runtime.STORED.code("submit")
   assert all(code.count(mark.to_bytes(8, "little")) == 1 for mark in cpu_ring.MARKS.values()) and len(code) == 40
 
 def test_systems_without_a_known_way_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,4 +142,4 @@ def test_systems_without_a_known_way_to_wait(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_text_that_changed_is_assembled_again(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(runtime, "IDENTIFY", "ret")
-  assert runtime.assemble("identify") == syntax.assemble("ret")
+  assert runtime.STORED.code("identify") == syntax.assemble("ret")

@@ -17,3 +17,7 @@ class RiscvConvention:
   stack_align: int = 16
 
 LP64D = RiscvConvention((8, 9, *range(18, 28)), (8, 9, *range(18, 28)))
+
+# Linux system calls: number in a7, arguments in a0 to a5, result in a0; other registers are kept
+FUTEX = 98
+FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE = 128, 129
