@@ -146,7 +146,7 @@ def workgroups() -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-  """A run of the suite on a virtual GPU, PoCL or arm64 that executes nothing shows nothing, and has failed."""
+  """A run of the suite on a virtual GPU, PoCL or QEMU that executes nothing shows nothing, and has failed."""
   if not (session.config.getoption("--suite") and COUNTER.chip): return
   COUNTER.workgroups += workgroups()
   if hasattr(session.config, "workeroutput"):

@@ -1,6 +1,6 @@
 """The tensor suite: which tests say what a device computes, and the command that runs them. It runs them on virtual
-GPUs, on PoCL and lavapipe (drivers of OpenCL and Vulkan for processors), and on the CPU device under QEMU's AArch64
-(test/support/arm64/root.py). What is not installed is left out, with the reason.
+GPUs, on PoCL and lavapipe (drivers of OpenCL and Vulkan for processors), and on the CPU device under QEMU's AArch64 and
+RISC-V (test/support/cpu/root.py). What is not installed is left out, with the reason.
 
     python3 test/suite.py                        # all tests on each of CHIPS, in turn; writes the counts (RECORD)
     python3 test/suite.py --share 16 gfx942      # a sixteenth, drawn by the names of tests and chip; writes nothing
@@ -35,8 +35,11 @@ RECORD = TEST / "golden/tensor_suite.txt"
 CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx950", "NV": "sm_80 sm_89 sm_90",
                                             "METAL": "apple7 apple8 apple9", "OPENCL": "pocl",
                                             "WEBGPU": "webgpu",
-                                            "CPU": "arm64"}.items()
+                                            "CPU": "arm64 riscv64"}.items()
          for chip in chips.split()}
+# chips that are the host's own processor, or QEMU's -> names that systems have for it, and the processor that QEMU is
+PROCESSORS = {"arm64": (("aarch64", "arm64"), "cortex-a72"),
+              "riscv64": (("riscv64",), "rv64,zba=true,zbb=true,zfhmin=true,v=true,vlen=128")}
 NEEDED = ("pytest", "xdist", "hypothesis", "numpy")  # what a Python must have to run the suite itself
 ENDED = (0, 1)  # pytest's statuses of runs that came to their end: others were interrupted, or never began. A run whose
                 # tests could not be collected has the status 1, too, and none that passed
@@ -76,8 +79,8 @@ def lacks(chip: str, error: BaseException) -> str:
   return f"the card has no {missing}" if re.match(REFUSAL.format(missing), str(error)) else ""
 
 # Of a share, one test in this many: PoCL and lavapipe compile a kernel in a tenth of a second, Python under QEMU is 13
-# times as slow, and virtual GPUs of Apple execute all of it in Python
-SPARSER = {"pocl": 4, "webgpu": 4, "arm64": 8, "apple7": 4, "apple8": 4, "apple9": 4}
+# times as slow (RISC-V's vectors more), and virtual GPUs of Apple execute all of it in Python
+SPARSER = {"pocl": 4, "webgpu": 4, "arm64": 8, "riscv64": 16, "apple7": 4, "apple8": 4, "apple9": 4}
 
 def files() -> list[str]:
   """The suite's files, relative to test/."""
@@ -91,9 +94,9 @@ def chip_of(name: str) -> str:
 
 def chip_here(emulated: str, device: str) -> str:
   """The chip of EMULATE's cards, or the one of the device that DEV names; empty for an x86 host's own."""
-  kind = device.partition(":")[0]
-  if kind == "CPU" and platform.machine() not in ("aarch64", "arm64"): kind = ""
-  named = [chip for chip, kinds in CHIPS.items() if kinds == kind and kind in ("OPENCL", "WEBGPU", "CPU")]
+  kind, machine = device.partition(":")[0], platform.machine()
+  named = [chip for chip, kinds in CHIPS.items() if kinds == kind and kind in ("OPENCL", "WEBGPU", "CPU")
+           and machine in PROCESSORS.get(chip, ((machine,), ""))[0]]
   return chip_of(emulated) or (named[0] if named else "")
 
 def is_gpu(device: str) -> bool:
@@ -108,7 +111,7 @@ def drawn(test: str, by: str, share: int) -> bool:
 
 class Run(NamedTuple):
   """The counts of a run of the suite on a chip. commit: of the tree that was tested. workgroups: executed by the
-  virtual GPU, by PoCL or by lavapipe; on arm64 submissions to the worker threads. skipped: how many tests for each
+  virtual GPU, by PoCL or by lavapipe; on processors submissions to the worker threads. skipped: how many tests for each
   reason.
   """
   chip: str
@@ -207,7 +210,7 @@ def environment(share: int) -> tuple[str, list[str], int]:
 def variables_of(chip: str, folder: str) -> dict[str, str]:
   """Environment variables for a chip: CARDS cards of it. folder: for what its driver compiles."""
   common = dict(os.environ, DEV=CHIPS[chip], HCQDEV_WAIT_TIMEOUT_MS=PATIENCE)
-  if CHIPS[chip] == "CPU": return dict(common, EMULATE="", ARM64_CPU="cortex-a72")
+  if chip in PROCESSORS: return dict(common, EMULATE="", QEMU_CPU=PROCESSORS[chip][1])
   if CHIPS[chip] == "WEBGPU": return dict(common, EMULATE="", WEBGPU_DEVICES=",".join(["llvmpipe"] * CARDS))
   if CHIPS[chip] != "OPENCL": return dict(common, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1")
   return dict(common, EMULATE="", OPENCL_DEVICES="portable computing language", OPENCL_LANES="1", POCL_CACHE_DIR=folder,
@@ -215,13 +218,14 @@ def variables_of(chip: str, folder: str) -> dict[str, str]:
 
 OPEN = "from tinyhw.device import Device\nDevice['%s:%d']"
 
-ARM64_ROOT = TEST / "support/arm64/root.py"
+QEMU_ROOT = TEST / "support/cpu/root.py"
 
 def why_absent(chip: str, python: str, variables: dict[str, str], folder: str) -> str:
   """Return why a chip's driver, or a Python for it, is not on this machine; empty if it is. Virtual cards are
   everywhere. folder: where that Python is made."""
   opening = [python, "-c", OPEN % (CHIPS[chip], CARDS - 1)]
-  command = {"OPENCL": opening, "WEBGPU": opening, "CPU": [python, str(ARM64_ROOT), "build", folder]}.get(CHIPS[chip])
+  making = [python, str(QEMU_ROOT), "build", chip, folder]
+  command = {"OPENCL": opening, "WEBGPU": opening, "CPU": making}.get(CHIPS[chip])
   if command is None: return ""
   done = subprocess.run(command, cwd=TEST.parent, env=variables, capture_output=True, text=True)
   return (done.stderr or done.stdout).strip().rpartition("\n")[2] if done.returncode else ""
@@ -236,7 +240,7 @@ def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
       print(f"suite.py: {chip} is left out: {absent}", flush=True)
       return 0, None
     told = Path(folder, "run")
-    start = [str(ARM64_ROOT), "test", folder] if CHIPS[chip] == "CPU" else ["-m", "pytest"]
+    start = [str(QEMU_ROOT), "test", folder] if chip in PROCESSORS else ["-m", "pytest"]
     command = [python, *start, *spread, "--suite", "tensor", "--share", str(share), "--count-into", str(told),
                *rest]
     title = f"suite.py: {chip}: {' '.join(command[1:])}"

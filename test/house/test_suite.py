@@ -90,15 +90,16 @@ def test_a_driver_that_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPa
   assert suite.run_on("pocl", 16, []) == (0, None)
   assert capsys.readouterr().out == "suite.py: pocl is left out: it is not installed\n"
 
-def test_arm64_is_left_out_without_qemu(tmp_path: Path) -> None:
+@pytest.mark.parametrize("chip, processor", [("arm64", "cortex-a72"), ("riscv64", "rv64,")])
+def test_processors_are_left_out_without_their_python(chip: str, processor: str, tmp_path: Path) -> None:
   """The command that makes its Python says what to install."""
-  variables = suite.variables_of("arm64", str(tmp_path))
-  assert variables["DEV"] == "CPU" and variables["ARM64_CPU"] == "cortex-a72" and not variables["EMULATE"]
-  absent = suite.why_absent("arm64", sys.executable, {**variables, "PATH": ""}, str(tmp_path))
+  variables = suite.variables_of(chip, str(tmp_path))
+  assert variables["DEV"] == "CPU" and variables["QEMU_CPU"].startswith(processor) and not variables["EMULATE"]
+  absent = suite.why_absent(chip, sys.executable, {**variables, "PATH": ""}, str(tmp_path))
   assert absent == "apt-get is missing: the root is made from a Debian archive"
 
-@pytest.mark.parametrize("machine, chip", [("aarch64", "arm64"), ("x86_64", "")])
-def test_the_cpu_device_is_a_chip_on_aarch64(machine: str, chip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("machine, chip", [("aarch64", "arm64"), ("riscv64", "riscv64"), ("x86_64", "")])
+def test_the_cpu_device_is_a_chip_on_new_processors(machine: str, chip: str, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(suite.platform, "machine", lambda: machine)
   assert suite.chip_here("", "CPU") == chip and suite.chip_here("", "") == ""
 
