@@ -203,7 +203,7 @@ def test_import_tinyhw_loads_neither_tables_nor_drivers() -> None:
 # has a test.
 WITHOUT_A_TEST = {"tinyhw.autogen.cpu_ring", "tinyhw.autogen.x86_runtime", "tinyhw.autogen.arm64_runtime",
                   "tinyhw.autogen.riscv64_runtime",
-                  "tinyhw.isa.arm64.model.latency_cores",
+                  "tinyhw.isa.arm64.model.latency_cores", "tinyhw.isa.riscv64.model.latency_cores",
                   "tinyhw.isa.x86.model.latency_intel",
                   "tinyhw.isa.x86.model.latency_zen",
                   *(f"tinyhw.isa.x86.rows.{name}" for name in ("avx512", "floats", "integer", "packed", "tiles")),

@@ -40,6 +40,7 @@ ASSEMBLERS = {
 LISTERS = {
   "x86_64": "tinyhw.isa.x86.describe",
   "arm64": "tinyhw.isa.arm64.describe",
+  "riscv64": "tinyhw.isa.riscv64.describe",
   **dict.fromkeys(AMD, "tinyhw.isa.amd.describe"),
   **dict.fromkeys(KERNELS, "tinyhw.isa.sass.describe"),
 }

@@ -13,7 +13,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.arm64 import target
 from tinyhw.isa.arm64.asm.syntax import parse
 from tinyhw.isa.arm64.capabilities import capabilities
-from tinyhw.isa.arm64.describe import bounds, compile_listed, core, operations, peak_of, touched
+from tinyhw.isa.arm64.describe import LISTER, bounds, compile_listed, operations, peak_of, touched
 from tinyhw.isa.arm64.model.latency import find
 from tinyhw.machine.model.scoreboard import bound
 from tinyhw.uop.enums import AxisType, Ops
@@ -38,7 +38,7 @@ def test_peaks(name: str, single: int) -> None:
   assert peak_of(find(name)) == {32: single, 64: single / 2, 16: 2 * single}
 
 def test_the_peak_is_that_of_the_element_in_use() -> None:
-  how = core("v1")
+  how = LISTER.core("v1", ARCH)
   texts = ("fadd v0.4s, v1.4s, v2.4s", "fadd d0, d1, d2", "add x0, x1, x2")
   assert [how.peak([parse(t)]) for t in texts] == [32, 16, 0]
 

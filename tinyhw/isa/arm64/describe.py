@@ -1,22 +1,17 @@
 """Work of AArch64 instructions for the listing of DEBUG=7: bytes of memory, floating-point operations, and the peak of
 the processor."""
 from __future__ import annotations
-import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from tinyhw.machine.assembler.encode import BYTES
 from tinyhw.isa.arm64.asm.syntax import parse, show
-from tinyhw.isa.arm64.model.latency import CoreTable, find, microarchitecture
-from tinyhw.machine.assembler.form import WordForm
+from tinyhw.isa.arm64.model.latency import find, microarchitecture
 from tinyhw.isa.arm64.table.holes import RegisterHole, RegisterList
 from tinyhw.isa.arm64.target import assemble, target
-from tinyhw.machine.ir.code import Code
-from tinyhw.machine.ir.inst import Effect, Function, MInst
-from tinyhw.machine.model.listing import EncodedInst, InstructionInfo, listing
-from tinyhw.machine.model.listing_core import Core, bound_lines
+from tinyhw.machine.assembler.form import WordForm
+from tinyhw.machine.ir.inst import Effect, MInst
+from tinyhw.machine.listed import CpuLister
+from tinyhw.machine.model.core_tables import CoreTable
 from tinyhw.machine.model.scoreboard import bound
-from tinyhw.machine.passes import cpu_code
-from tinyhw.uop.program import Program
 
 __all__ = ["bounds", "compile_listed", "microarchitecture"]
 
@@ -74,33 +69,10 @@ def peak_of(table: CoreTable) -> dict[int, float]:
   return {32: rate("fmla v0.4s, v1.4s, v2.4s"), 64: rate("fmla v0.2d, v1.2d, v2.2d"),
           16: rate("bfdot v0.4s, v1.8h, v2.8h")}
 
-def core(name: str) -> Core:
-  """The model of a processor for the bounds of a listing."""
-  table = find(name)
+def peak(table: CoreTable, arch: str) -> Callable[[Sequence[MInst]], float]:
+  """The peak for the elements of some instructions."""
   peaks = peak_of(table)
-  def peak(insts: Sequence[MInst]) -> float:
-    return max((peaks.get(element_of(inst)[1], 0.0) for inst in insts), default=0.0)
-  return Core(table.title, table.source, table.issue_width, table.ports, table.costs, peak)
+  return lambda insts: max((peaks.get(element_of(inst)[1], 0.0) for inst in insts), default=0.0)
 
-def reader(name: str) -> InstructionInfo:
-  """The functions by which a listing reads instructions of this processor."""
-  return InstructionInfo(show, touched, operations, functools.partial(bound_lines, core(name)))
-
-def described(program: Program, arch: str, microarchitecture: str) -> tuple[Function, bytes, str]:
-  """The laid out function, its bytes and its listing."""
-  function, text, places = assemble(program, arch)
-  lines = [EncodedInst(offset, text[offset:offset + BYTES], inst) for offset, inst in places]
-  t, grid = target(arch), program.grid if isinstance(program.grid, int) else None
-  made = listing(function, lines, t.banks, reader(microarchitecture), grid, t.allocatable, program.uops)
-  return function, text, made
-
-def compile_listed(program: Program, arch: str, microarchitecture: str = "") -> tuple[Code, str]:
-  """Compile a program as target.compile does, and return the listing too."""
-  function, text, made = described(program, arch, microarchitecture)
-  return cpu_code(program, arch, function, text), made
-
-def bounds(program: Program, arch: str, microarchitecture: str = "") -> list[str]:
-  """The lines about the limits of the innermost loops, without the listing."""
-  made = described(program, arch, microarchitecture)[2].splitlines()
-  start = next((k for k, line in enumerate(made) if line.startswith("bound of ")), len(made))
-  return made[start:]
+LISTER = CpuLister(assemble, target, find, peak, show, lambda inst, arch: touched(inst), operations)
+compile_listed, bounds = LISTER.compile_listed, LISTER.bounds

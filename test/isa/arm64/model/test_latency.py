@@ -25,11 +25,6 @@ def test_rows_name_known_ports_and_carry_their_evidence(name: str) -> None:
     assert set(cost.ports) <= set(table.ports) | {"|"}, row
     assert table.evidence[row] in ("p", "a") and cost.latency >= 0 and cost.slots >= 1, row
 
-def test_text_of_ports() -> None:
-  assert (latency.repeated("0|12*2"), latency.repeated("-"), latency.repeated("vw")) == ("0|12|12", "", "vw")
-  assert [latency.memory_of(p) for p in ("load_pair", "store_vector", "prefetch", "fp_add")] == ["load", "store",
-                                                                                                 "load", ""]
-
 @pytest.mark.parametrize("name,cycles", [("a72", 1.0), ("n1", 0.5), ("v1", 0.25), ("v2", 0.25), ("firestorm", 0.25)])
 def test_a_product_on_whole_vectors(name: str, cycles: float) -> None:
   table = latency.find(name)

@@ -1,32 +1,10 @@
-"""Latency and ports of AArch64 cores: the notation of the tables, and the choice of a table for a processor.
-
-A table is text, one row a line: pipe, latency in cycles, ports, issue slots, evidence.
-
-    fp_fma     4  vwxy  1 p     one micro-operation, for any of four ports
-    fp_div     10 v*7   1 p     a port is occupied for seven cycles
-    nop        0  -     1 a     done at renaming
-
-Evidence: p published (the table's `source` has the place), a assumed. Latencies of loads count from an address in a
-register to the value, with a hit in the first cache.
-"""
+"""The table of latency and ports for an AArch64 processor. machine/model/core_tables.py has the notation."""
 from __future__ import annotations
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
-from tinyhw.data_class import dataclass
 from tinyhw.isa.arm64.model.latency_cores import TABLES
-from tinyhw.machine.ir.costs import PipeCost
+from tinyhw.machine.model.core_tables import CoreTable, read_table
 from tinyhw.threads import once
-
-@dataclass(frozen=True)
-class CoreTable:
-  """A table. ports: the names of the characters in port groups. evidence: row -> "p" or "a"."""
-  name: str
-  title: str
-  source: str
-  issue_width: int
-  ports: Mapping[str, str]
-  costs: Mapping[str, PipeCost]
-  evidence: Mapping[str, str]
 
 GENERIC = "n1"  # of an unknown processor: two pipes of vectors, as most cores have
 
@@ -43,26 +21,8 @@ def microarchitecture(vendor: str, signature: int, features: Collection[str] = (
   if implementer == APPLE or vendor == "Apple": return "firestorm"
   return CORES.get((implementer, signature >> 4 & 0xfff), GENERIC)
 
-def repeated(groups: str) -> str:
-  """Expand "*" in port groups: "0*2" -> "0|0"; "-" -> none."""
-  if groups == "-": return ""
-  parts = [part.partition("*") for part in groups.split("|")]
-  return "|".join(group for group, _, times in parts for _ in range(int(times or 1)))
-
-def memory_of(pipe: str) -> str:
-  """Whether the ports of a pipe count toward the bound by memory: "load", "store" or ""."""
-  return next((kind for kind in ("load", "store") if pipe.startswith(kind)), "load" if pipe == "prefetch" else "")
-
 @once
 def find(name: str) -> CoreTable:
   """The table with a name; the generic one if there is none."""
   name = name if name in TABLES else GENERIC
-  title, source, issue_width, text, ports = TABLES[name]
-  costs: dict[str, PipeCost] = {}
-  evidence: dict[str, str] = {}
-  for line in text.splitlines():
-    if not line: continue
-    pipe, latency, groups, slots, mark = line.split()
-    costs[pipe] = PipeCost(int(latency), repeated(groups), memory_of(pipe), int(slots))
-    evidence[pipe] = mark
-  return CoreTable(name, title, source, issue_width, ports, costs, evidence)
+  return read_table(name, TABLES[name])

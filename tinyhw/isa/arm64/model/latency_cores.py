@@ -1,10 +1,12 @@
-"""Latency and ports of AArch64 cores. The notation is explained in latency.py.
+"""Latency and ports of AArch64 cores. machine/model/core_tables.py has the notation.
 
 Rows marked p have the latency and reciprocal throughput of the model or measurement that `source` names, with the ports
 that give this throughput. A pipe has the values of its most used instruction, on full vectors. Rows marked a are
 assumed. Rows of SVE and of predicates are missing: no kernel uses them.
 """
 from __future__ import annotations
+
+from tinyhw.machine.model.core_tables import CoreText
 
 A72 = """
 atomic              9   4|5      4 a
@@ -353,17 +355,17 @@ vec_to_int          10  vw       1 p
 
 LLVM, DJ = "LLVM 19, scheduling model", "dougallj.github.io/applecpu, measured on M1; rows marked a: of Neoverse V2"
 TABLES = {
-  "a72": ("Cortex-A72", LLVM, 3, A72,
+  "a72": CoreText("Cortex-A72", LLVM, 3, A72,
     {"0": "I0", "1": "I1", "2": "M", "3": "B", "4": "L", "5": "S", "v": "F0", "w": "F1"}),
-  "n1": ("Neoverse N1 and Cortex-A76", LLVM, 4, N1,
+  "n1": CoreText("Neoverse N1 and Cortex-A76", LLVM, 4, N1,
     {"0": "I0", "1": "I1", "2": "M", "3": "B", "4": "LS0", "5": "LS1", "v": "V0", "w": "V1"}),
-  "v1": ("Neoverse V1", LLVM, 8, V1,
+  "v1": CoreText("Neoverse V1", LLVM, 8, V1,
     {"0": "S0", "1": "S1", "2": "M0", "3": "M1", "4": "B0", "5": "B1", "6": "LS0", "7": "LS1",
      "8": "L2", "v": "V0", "w": "V1", "x": "V2", "y": "V3"}),
-  "v2": ("Neoverse V2", LLVM, 8, V2,
+  "v2": CoreText("Neoverse V2", LLVM, 8, V2,
     {"0": "S0", "1": "S1", "2": "S2", "3": "S3", "4": "M0", "5": "M1", "6": "B0", "7": "B1", "8": "LS0",
      "9": "LS1", "A": "L2", "v": "V0", "w": "V1", "x": "V2", "y": "V3"}),
-  "firestorm": ("Apple Firestorm (M1)", DJ, 8, FIRESTORM,
+  "firestorm": CoreText("Apple Firestorm (M1)", DJ, 8, FIRESTORM,
     {"0": "INT0", "1": "INT1", "2": "INT2", "3": "INT3", "4": "INT4", "5": "INT5", "6": "BR0", "7": "BR1", "8": "L0",
      "9": "L1",
      "A": "LS", "B": "S", "v": "FP0", "w": "FP1", "x": "FP2", "y": "FP3"}),
