@@ -6,8 +6,9 @@ only makes the grid.
 """
 from __future__ import annotations
 from collections.abc import Iterable
+from itertools import groupby
 
-from tinyhw.codegen.kernel.access import merge_ranges, split_ranges
+from tinyhw.codegen.kernel.access import access_of, merge_ranges, split_ranges
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.plan.heuristic import choose, lanes_of, nest_of
 from tinyhw.codegen.transform.keep import keep_terms
@@ -101,15 +102,45 @@ def is_ordered(sink: UOp) -> bool:
   return any(r.arg[1] is AxisType.ORDERED for r in ranges_of(sink.src[0]))
 
 def ordered_loops(sink: UOp, capabilities: Capabilities) -> UOp:
-  """Return a kernel with an ordered loop: the loops around it are the grid, and one inside of it becomes lanes."""
+  """Return a kernel with an ordered loop: the loops around it are the grid, and loops inside of it become lanes."""
+  sink = with_order(sink)
   ranges = ranges_of(sink.src[0])
   at = next(k for k, r in enumerate(ranges) if r.arg[1] is AxisType.ORDERED)
   opts = [Opt(OptOps.GRID, r.arg[0]) for r in ranges[:at]]
-  for r in ranges[at + 1:]:
-    lanes = 1 if capabilities.lanes or NOOPT else lanes_of(nest_of(sink.src[0]), capabilities)
-    if lanes > 1 and size_of(r) >= lanes: opts.append(Opt(OptOps.VECTOR, r.arg[0], lanes))
-    if lanes > 1 and size_of(r) >= 2 * lanes: opts.append(Opt(OptOps.UPCAST, r.arg[0], min(size_of(r) // lanes, 4)))
+  if capabilities.lanes or NOOPT: return with_opts(sink, tuple(opts))
+  lanes = min([lanes_of(nest_of(store), capabilities) for store in sink.src])
+  for r in lanes_inside(sink) if lanes > 1 else ():
+    n = size_of(r) or int(r.vmax) + 1
+    if n >= lanes: opts.append(Opt(OptOps.VECTOR, r.arg[0], lanes))
+    if n >= 2 * lanes: opts.append(Opt(OptOps.UPCAST, r.arg[0], min(n // lanes, 4)))
   return with_opts(sink, tuple(opts))
+
+def with_order(sink: UOp) -> UOp:
+  """Number the stores of an iteration by a tag, in their order. Adjacent ones with the same next loop have one number.
+  """
+  stores: list[UOp] = []
+  last: UOp | None = None
+  number = 0
+  for store in sink.src:
+    ranges = ranges_of(store)
+    at = max(k for k, r in enumerate(ranges) if r.arg[1] is AxisType.ORDERED)
+    head = ranges[min(at + 1, len(ranges) - 1)]
+    if stores and head is not last: number += 1
+    stores.append(store.replace(tag=number))
+    last = head
+  return sink.replace(src=tuple(stores)) if number else sink
+
+def lanes_inside(sink: UOp) -> list[UOp]:
+  """Return the loops inside of an ordered loop that can be lanes: memory is adjacent along each, or does not change."""
+  found: dict[UOp, None] = {}
+  for u in sink.toposort():
+    if u.op is not Ops.STORE and u.op is not Ops.REDUCE: continue
+    own = [access_of(v) for v in u.toposort() if v.op is Ops.LOAD or v is u and u.op is Ops.STORE]
+    for r in ranges_of(u):
+      if r.arg[1] is AxisType.ORDERED or r in found: continue
+      strides = {a.distance(r) for a in own}
+      if 1 in strides and strides <= {0, 1}: found[r] = None
+  return list(found)
 
 def outer_grid(sink: UOp) -> UOp:
   """Return the plain form: the outermost loop of a kernel with one store is the grid."""
@@ -151,8 +182,8 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
   stores = list(sink.src)
   if reads_what_it_writes(sink, nodes):
-    cut = [peel(store, opts, fresh) for store in sink.src]
-    stores = [piece for group in zip(*cut) for piece in group]
+    runs = [[peel(store, opts, fresh) for store in run] for _, run in groupby(sink.src, ranges_of)]
+    stores = [piece for run in runs for group in zip(*run) for piece in group]
     fresh += len(ranges_of(sink.src[0]))
   peeled = UOp.sink(*stores, arg=sink.arg)
   peeled, more = peel_reductions(peeled, applied, fresh)

@@ -15,6 +15,9 @@ from tinyhw.functional.shapes import cat, part
 from tinyhw.linalg.rules import (
   BLOCK, column_at, columns_of, first_bad, identity, index, matrices, row_at, rows_of, transposed)
 from tinyhw.methods.decomposition import _triangle
+from tinyhw.methods.loops import columns as in_columns
+from tinyhw.methods.loops.columns import Pivoted
+from tinyhw.methods.loops.kernel import in_order
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
@@ -55,14 +58,18 @@ def substitute(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
   """Solve a @ x = b for triangular a (..., n, n) and b (..., n, k). Nothing has a gradient rule here."""
   n = sizes(a)[-1]
   if not n or not sizes(b)[-1]: return b
+  if in_order(b) and n <= in_columns.WHOLE:
+    lead = common_shape(sizes(a)[:-2], sizes(b)[:-2])
+    return in_columns.substituted(a, b.expand(*lead, *sizes(b)[-2:]), upper, unit) if 0 not in lead else b
   if upper: return substitute(a.flip((-2, -1)), b.flip(-2), False, unit).flip(-2)
-  if n <= BLOCK: return _substitute_rows(a, b, unit)
+  size = in_columns.WHOLE if in_order(b) else BLOCK
+  if n <= size: return _substitute_rows(a, b, unit)
   solved: list[Tensor] = []
-  for begin in range(0, n, BLOCK):
-    end = min(begin + BLOCK, n)
+  for begin in range(0, n, size):
+    end = min(begin + size, n)
     rest = block(b, (begin, end), (0, sizes(b)[-1]))
     if solved: rest = rest.sub(block(a, (begin, end), (0, begin)).matmul(cat(solved, -2)))
-    solved.append(_substitute_rows(block(a, (begin, end), (begin, end)), rest.contiguous(), unit).contiguous())
+    solved.append(substitute(block(a, (begin, end), (begin, end)), rest.contiguous(), False, unit).contiguous())
   return cat(solved, -2)
 
 def _substitute_rows(a: Tensor, b: Tensor, unit: bool) -> Tensor:
@@ -114,15 +121,19 @@ def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool =
 
 # ***** LU *****
 
-def pivoted(a: Tensor) -> tuple[Tensor, Tensor]:
-  """Return both triangles of a[order] = L @ U in one matrix, and the order (..., m) of rows. No gradient."""
+def pivoted(a: Tensor) -> Pivoted:
+  """Return both triangles of a[order] = L @ U in one matrix, the order (..., m) of rows, U's diagonal, and signs whose
+  product is the order's. No gradient."""
   m, n = sizes(a)[-2:]
   lead = sizes(a)[:-2]
+  fast = in_order(a) and a.numel()
+  if fast and min(m, n) <= in_columns.WHOLE: return in_columns.lu(a)
   order = Tensor.arange(m, dtype=dtypes.int32).expand(*lead, m).contiguous()
-  x = a.contiguous()
-  for begin in range(0, min(m, n), BLOCK):
-    end = min(begin + BLOCK, m, n)
-    front, moved = _pivoted_columns(block(x, (begin, m), (begin, end)).contiguous(), end - begin)
+  x, width = a.contiguous(), in_columns.MOST_COLUMNS if fast else BLOCK
+  for begin in range(0, min(m, n), width):
+    end = min(begin + width, m, n)
+    columns = block(x, (begin, m), (begin, end)).contiguous()
+    front, moved = in_columns.lu(columns)[:2] if fast else _pivoted_columns(columns, end - begin)
     def swapped(t: Tensor, moved: Tensor = moved) -> Tensor:
       return t.gather(-2, moved.unsqueeze(-1).expand(*sizes(moved), sizes(t)[-1]))
     order = cat([part(order, order.ndim - 1, 0, begin), part(order, order.ndim - 1, begin, m).gather(-1, moved)], -1)
@@ -134,7 +145,14 @@ def pivoted(a: Tensor) -> tuple[Tensor, Tensor]:
       right = cat([top, low], -2)
     lower = cat([left, front, right], -1) if begin or end < n else front
     x = (cat([block(x, (0, begin), (0, n)), lower], -2) if begin else lower).contiguous()
-  return x, order
+  return Pivoted(x, order, x.diagonal(0, -2, -1), _sign(order).unsqueeze(-1).cast(a.dtype))
+
+def _sign(order: Tensor) -> Tensor:
+  """Return the sign of each permutation: -1 to the number of pairs in reversed order. (...)"""
+  place = Tensor.arange(sizes(order)[-1], dtype=dtypes.int32)
+  later = place.unsqueeze(1).lt(place.unsqueeze(0))
+  swapped = (order.unsqueeze(-1).gt(order.unsqueeze(-2)) & later).int().sum((-2, -1))
+  return swapped.mod(2).mul(-2).add(1)
 
 def _pivoted_columns(x: Tensor, steps: int) -> tuple[Tensor, Tensor]:
   """Factor a panel (..., m, k), column by column."""
@@ -156,7 +174,7 @@ def _pivoted_columns(x: Tensor, steps: int) -> tuple[Tensor, Tensor]:
 
 def differentiable_lu(a: Tensor) -> tuple[Tensor, Tensor]:
   """Return pivoted(a), with the gradient of square, wide and tall matrices."""
-  found, order = pivoted(a.detach())
+  found, order = pivoted(a.detach())[:2]
   def rule(x: Tensor, g: Tensor, _: Tensor) -> tuple[Tensor]: return (_lu_gradient(x, g, order),)
   return with_rule(found, (a,), rule), order
 
@@ -228,12 +246,11 @@ def order_of(pivots: Tensor, m: int) -> Tensor:
   if 0 in lead or m == 0: return Tensor.empty(*lead, m, dtype=dtypes.int32)
   return Tensor(found, dtype=dtypes.int32).reshape(*lead, m)
 
-def zero_pivot(x: Tensor) -> Tensor:
+def zero_pivot(pivots: Tensor) -> Tensor:
   """Return the first column (from 1 on) whose pivot is 0, or 0. (...)"""
-  if not min(sizes(x)[-2:]): return Tensor.zeros(*sizes(x)[:-2], dtype=dtypes.int32)
-  diagonal = x.detach().diagonal(0, -2, -1)
-  n = sizes(diagonal)[-1]
-  first = diagonal.eq(0).where(Tensor.arange(n, dtype=dtypes.int32).add(1), n + 1).min(-1)
+  n = sizes(pivots)[-1]
+  if not n: return Tensor.zeros(*sizes(pivots)[:-1], dtype=dtypes.int32)
+  first = pivots.eq(0).where(Tensor.arange(n, dtype=dtypes.int32).add(1), n + 1).min(-1)
   return first.gt(n).where(0, first)
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Factored:
@@ -244,7 +261,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
   """Return lu_factor, and the first column whose pivot is 0."""
   _pivots_only("lu_factor", pivot)
   found, order = differentiable_lu(matrices("lu_factor", A))
-  info = zero_pivot(found)
+  info = zero_pivot(found.detach().diagonal(0, -2, -1))
   if check_errors: first_bad("lu_factor", info, "is singular")
   return FactoredInfo(found, _exchanges(order, min(sizes(found)[-2:])), info)
 
@@ -288,18 +305,25 @@ def _cholesky(a: Tensor) -> Tensor:
   """Return the lower triangle of a = L @ L^T; NaN from the first pivot on that is not positive. No gradient."""
   n = sizes(a)[-1]
   done: list[Tensor] = []
-  rest = a.contiguous()
-  for begin in range(0, n, BLOCK):
-    size = min(BLOCK, n - begin)
-    top = _cholesky_columns(block(rest, (0, size), (0, size)).contiguous())
-    low = block(rest, (size, n - begin), (0, size))
-    column = top
-    if n - begin > size:
-      low = transposed(substitute(top, transposed(low), False, False)).contiguous()
-      rest = block(rest, (size, n - begin), (size, n - begin)).sub(low.matmul(transposed(low))).contiguous()
-      column = cat([top, low], -2)
+  rest, width = a.contiguous(), in_columns.MOST_COLUMNS if in_order(a) else BLOCK
+  for begin in range(0, n, width):
+    size, left = min(width, n - begin), n - begin
+    column = _cholesky_panel(rest, size)
+    if left > size:
+      low = block(column, (size, left), (0, size))
+      rest = block(rest, (size, left), (size, left)).sub(low.matmul(transposed(low))).contiguous()
     done.append(column.pad([None] * (a.ndim - 2) + [(begin, 0), (0, 0)]))
   return cat(done, -1).tril() if done else a
+
+def _cholesky_panel(a: Tensor, size: int) -> Tensor:
+  """Return the first columns of the triangle."""
+  n = sizes(a)[-1]
+  first = block(a, (0, n), (0, size))
+  if in_order(a) and a.numel(): return in_columns.cholesky(first)
+  top = _cholesky_columns(block(first, (0, size), (0, size)).contiguous())
+  if n == size: return top
+  low = transposed(substitute(top, transposed(block(first, (size, n), (0, size))), False, False)).contiguous()
+  return cat([top, low], -2)
 
 def _cholesky_columns(x: Tensor) -> Tensor:
   rows, columns = rows_of(x), columns_of(x)

@@ -39,13 +39,13 @@ class LeastSquares(NamedTuple):
 
 def _solved(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
   """Return the solution and info of a @ x = b. No gradient."""
-  both, order = pivoted(a)
+  both, order, pivots, _ = pivoted(a)
   lead = common_shape(sizes(a)[:-2], sizes(b)[:-2])
   n = sizes(a)[-1]
   wide = b.expand(*lead, *sizes(b)[-2:])
   rows = order.expand(*lead, n).unsqueeze(-1).expand(sizes(wide))
   x = substitute(both, wide.gather(-2, rows), False, True) if wide.numel() else wide
-  return (substitute(both, x, True, False) if wide.numel() else wide), zero_pivot(both)
+  return (substitute(both, x, True, False) if wide.numel() else wide), zero_pivot(pivots)
 
 def system(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
   """Return the solution of a @ x = b, with gradients, and info."""
@@ -92,20 +92,12 @@ def inv(A: Tensor) -> Tensor:
 
 # ***** determinants *****
 
-def _signs(order: Tensor) -> Tensor:
-  """Return the sign of each permutation: -1 to the number of pairs in reversed order. (...)"""
-  n = sizes(order)[-1]
-  place = Tensor.arange(n, dtype=dtypes.int32)
-  later = place.unsqueeze(1).lt(place.unsqueeze(0))
-  swapped = (order.unsqueeze(-1).gt(order.unsqueeze(-2)) & later).int().sum((-2, -1))
-  return swapped.mod(2).mul(-2).add(1)
-
 def det(A: Tensor) -> Tensor:
   """Return the determinant."""
   a = matrices("det", A, True)
   if not sizes(a)[-1]: return Tensor.ones(*sizes(a)[:-2], dtype=a.dtype)
-  both, order = pivoted(a.detach())
-  found = both.diagonal(0, -2, -1).prod(-1).mul(_signs(order).cast(a.dtype))
+  _, _, pivots, signs = pivoted(a.detach())
+  found = pivots.mul(signs).prod(-1)
   def rule(y: Tensor, g: Tensor, a: Tensor) -> tuple[Tensor]:
     return (_cofactors(a).mul(g.unsqueeze(-1).unsqueeze(-1)),)
   return with_rule(found, (a,), rule)
@@ -123,12 +115,11 @@ def slogdet(A: Tensor) -> SignLog:
   a = matrices("slogdet", A, True)
   lead = sizes(a)[:-2]
   if not sizes(a)[-1]: return SignLog(Tensor.ones(*lead, dtype=a.dtype), Tensor.zeros(*lead, dtype=a.dtype))
-  both, order = pivoted(a.detach())
-  diagonal = both.diagonal(0, -2, -1)
+  _, _, pivots, signs = pivoted(a.detach())
   def rule(y: Tensor, g: Tensor, a: Tensor) -> tuple[Tensor]:
     return (transposed(inv_ex(a).inverse).mul(g.unsqueeze(-1).unsqueeze(-1)),)
-  sign = diagonal.sign().prod(-1).mul(_signs(order).cast(a.dtype))
-  return SignLog(sign, with_rule(diagonal.abs().log().sum(-1), (a,), rule))
+  sign = pivots.mul(signs).sign().prod(-1)
+  return SignLog(sign, with_rule(pivots.abs().log().sum(-1), (a,), rule))
 
 def logdet(input: Tensor) -> Tensor:
   """Return the logarithm of the determinant: NaN where it is negative, -inf where it is 0."""

@@ -1,8 +1,9 @@
 """Singular values and eigenvalues, and what follows from them: pseudo-inverse, rank, condition.
 
-svd is one-sided Jacobi (methods/decomposition.py). A symmetric matrix plus a multiple of the identity is positive
-semi-definite, and then its singular vectors are its eigenvectors: eigh needs no algorithm of its own. Eigenvalues are
-their Rayleigh quotients, with an error of a few ULP of the norm.
+svd is one-sided Jacobi (methods/decomposition.py). eigh makes matrices tridiagonal on devices that run long loops
+(methods/loops/tridiagonal.py). Elsewhere it is svd: a symmetric matrix plus a multiple of the identity is positive
+semi-definite, and then its singular vectors are its eigenvectors. Eigenvalues are their Rayleigh quotients, with an
+error of a few ULP of the norm.
 """
 from __future__ import annotations
 from typing import Any
@@ -14,6 +15,8 @@ from tinyhw.linalg.factors import QR, linalg_qr
 from tinyhw.functional.rules import with_rule
 from tinyhw.linalg.rules import identity, matrices, transposed
 from tinyhw.methods.base import Handle
+from tinyhw.methods.loops.kernel import in_order
+from tinyhw.methods.loops.tridiagonal import eigen
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
@@ -48,17 +51,18 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> OldSVD:
 
 def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
   """Return the singular values in descending order."""
-  return linalg_svd(A, False, driver=driver).S
+  if driver is not None or not in_order(A) or not A.numel(): return linalg_svd(A, False, driver=driver).S
+  def rule(y: Tensor, g: Tensor, a: Tensor) -> tuple[Tensor]:
+    u, _, v = a.svd(False)
+    return (u.mul(g.unsqueeze(-2)).matmul(v),)
+  a = matrices("svdvals", A)
+  return with_rule(a._singular_values(), (a,), rule)
 
 def eigh(A: Tensor, UPLO: str = "L") -> Eigen:
   """Return eigenvalues and eigenvectors of symmetric matrices, from one triangle of them."""
-  if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
-    raise ArgumentError(f"UPLO is 'L' or 'U', not {UPLO!r}")
-  a = matrices("eigh", A, True)
+  a, full = _whole("eigh", A, UPLO)
   n = sizes(a)[-1]
   if not a.numel(): return Eigen(Tensor.empty(*sizes(a)[:-1], dtype=a.dtype), a.clone())
-  low = a.tril() if UPLO.upper() == "L" else transposed(a.triu())
-  full = low.add(transposed(low.tril(-1)))
   values, vectors = _eigh(full.detach())
   packed = vectors.cat(values.unsqueeze(-2), dim=-2)
   def rule(y: Tensor, g: Tensor, _: Tensor) -> tuple[Tensor]:
@@ -73,8 +77,29 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigen:
   packed = with_rule(packed, (a,), rule)     # symmetric, as PyTorch's
   return Eigen(packed[..., n, :], packed.shrink([*[None] * (a.ndim - 2), (0, n), None]))
 
+def _whole(what: str, A: Tensor, uplo: Any) -> tuple[Tensor, Tensor]:
+  """Return the matrices, and those that are symmetric and have one triangle of them."""
+  if not isinstance(uplo, str) or uplo.upper() not in ("L", "U"):
+    raise ArgumentError(f"UPLO is 'L' or 'U', not {uplo!r}")
+  a = matrices(what, A, True)
+  low = a.tril() if uplo.upper() == "L" else transposed(a.triu())
+  return a, low.add(transposed(low.tril(-1)))
+
+def _scaled(a: Tensor) -> tuple[Tensor, Tensor]:
+  """Return matrices divided by their largest elements, and these, (..., 1)."""
+  top = a.abs().max((-2, -1), keepdim=True)
+  scale = top.eq(0).where(1, top)
+  return a.div(scale), scale.squeeze(-1)
+
 def _eigh(a: Tensor) -> tuple[Tensor, Tensor]:
   n = sizes(a)[-1]
+  if in_order(a):
+    x, scale = _scaled(a)
+    values, vectors = eigen(x)
+    assert vectors is not None, "they are wanted"
+    values = values.mul(scale)
+    order = values.argsort(-1)
+    return values.gather(-1, order), vectors.gather(-1, order.unsqueeze(-2).expand(sizes(vectors)))
   shift = a.abs().sum(-1).max(-1)                      # at least the largest absolute eigenvalue
   u, _, _ = a.add(identity(a).mul(shift.unsqueeze(-1).unsqueeze(-1))).svd()
   values = transposed(u).matmul(a).mul(transposed(u)).sum(-1)
@@ -83,7 +108,13 @@ def _eigh(a: Tensor) -> tuple[Tensor, Tensor]:
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
   """Return the eigenvalues of symmetric matrices in ascending order."""
-  return eigh(A, UPLO).eigenvalues
+  a, full = _whole("eigvalsh", A, UPLO)
+  if not in_order(a) or not a.numel(): return eigh(A, UPLO).eigenvalues
+  def rule(y: Tensor, g: Tensor, a: Tensor) -> tuple[Tensor]:
+    v = eigh(a, UPLO).eigenvectors
+    return (v.mul(g.unsqueeze(-2)).matmul(transposed(v)),)
+  x, scale = _scaled(full.detach())
+  return with_rule(eigen(x, False)[0].mul(scale).sort(-1)[0], (a,), rule)
 
 # ***** what follows *****
 

@@ -15,6 +15,9 @@ from tinyhw.methods.checks import flag
 from tinyhw.methods.data.interchange import Interchange
 from tinyhw.methods.graph import graph
 from tinyhw.methods.graph.views import static
+from tinyhw.methods.loops import columns
+from tinyhw.methods.loops.kernel import in_order
+from tinyhw.methods.loops.rotations import orthogonal_columns
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -62,8 +65,15 @@ class Decomposition(Interchange):
     lead, m, n = self._matrix_sizes("qr")
     out = least_upper_float(self.dtype)
     x, scale = self._scaled() if m and n else (self.cast(out), self._tensor(1).cast(out))
-    reflections, r = _triangle(x, min(m - 1, n))
-    return _product(reflections, lead, m, m, x).cast(out), r.mul(scale).triu().cast(out)
+    q, r = _orthogonal(x, m)
+    return q.cast(out), r.mul(scale).triu().cast(out)
+
+  def _singular_values(self) -> Tensor:
+    """Return the singular values (..., min(m, n)) in descending order, as svd does. They have no gradient."""
+    x, scale = self.detach()._scaled()
+    if int(x.shape[-2]) < int(x.shape[-1]): x = x.transpose(-2, -1)
+    s = orthogonal_columns(x, False)[0].square().sum(-2).sqrt().sort(-1, descending=True)[0]
+    return s.mul(scale.squeeze(-1)).cast(least_upper_float(self.dtype))
 
   def svd(self, full_matrices: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """Return (U, S, V) with self = U[..., :k] @ diag(S) @ V[..., :k, :], where k = min(m, n).
@@ -121,6 +131,26 @@ def _triangle(x: Tensor, steps: int) -> tuple[list[Reflection], Tensor]:
     x = reflections[-1].of(x).contiguous()
   return reflections, x
 
+def _orthogonal(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
+  """Return the first `count` columns of Q, and R, with x = Q @ R."""
+  *lead, m, n = [int(d) for d in x.shape]
+  steps = min(m - 1, n)
+  if steps < 1 or 0 in lead or not in_order(x):
+    reflections, r = _triangle(x, steps)
+    return _product(reflections, tuple(lead), m, count, x), r
+  vectors, scales, r = columns.triangle(x.detach(), steps)
+  both = columns.product(vectors, scales, count).cat(r, dim=-1).contiguous()
+  node = graph.node(Ops.DETACH, both.dtype, (both.uop, x.uop), None, both.shape)
+  make = type(x)._new
+  def backward(own: UOp, g: UOp) -> tuple[UOp]:      # that of the reflections, one after another
+    given, slope = make(own.src[1]), make(g)
+    reflections, r = _triangle(given, steps)
+    found = _product(reflections, tuple(lead), m, count, given).cat(r, dim=-1)
+    return (found.gradient(given, gradient=slope)[0].uop,)
+  define_gradient(node, (x.uop,), backward)
+  found = x._new(node)
+  return found[..., :count], found[..., count:]
+
 def _product(reflections: list[Reflection], lead: tuple[int, ...], m: int, n: int, like: Tensor) -> Tensor:
   """Return the first n columns of the product of reflections."""
   q = _identity(lead, m, n, like)
@@ -130,10 +160,10 @@ def _product(reflections: list[Reflection], lead: tuple[int, ...], m: int, n: in
 def _completed(u: Tensor, count: int) -> Tensor:
   """Complete orthonormal columns to `count` orthonormal columns. Columns of zeros at the end stand for missing ones."""
   *lead, m, n = [int(d) for d in u.shape]
-  reflections, r = _triangle(u, min(m - 1, n))
+  q, r = _orthogonal(u, count)
   signs = (r.diagonal(0, -2, -1) < 0).where(-1.0, u.const_like(1.0)[..., 0, :]).pad([None] * len(lead)
                                                                                     + [(0, count - n)], value=1.0)
-  return _product(reflections, tuple(lead), m, count, u).mul(signs.unsqueeze(-2))
+  return q.mul(signs.unsqueeze(-2))
 
 def _rotated(x: Tensor) -> tuple[Tensor, Tensor]:
   """Return x @ V with orthogonal columns, and the orthogonal V. Each sweep rotates every pair of columns once.
@@ -141,6 +171,10 @@ def _rotated(x: Tensor) -> tuple[Tensor, Tensor]:
   A round rotates pairs of neighbours in a circle. Then all columns but the first move on by one position.
   """
   *lead, m, n = [int(d) for d in x.shape]
+  if in_order(x):
+    columns, v = orthogonal_columns(x)
+    assert v is not None, "it is wanted"
+    return columns, v
   size = n + n % 2
   none: list[tuple[int, int] | None] = [None] * len(lead)
   both = x.pad([*none, None, (0, size - n)]).cat(_identity(tuple(lead), size, size, x), dim=-2).contiguous().realize()

@@ -81,7 +81,7 @@ class Kernels(Digest):
     sink = finished(fxn(*[placeholder(slot, x.uop) for slot, x in enumerate(tensors)]))
     written = written_slots(sink)
     inputs = [x.uop for x in tensors]
-    nodes = [_memory(x, k in written) for k, x in enumerate(tensors)]
+    nodes = [memory_of(x, k in written) for k, x in enumerate(tensors)]
     for k in written:
       if nodes.count(nodes[k]) > 1:
         raise ArgumentError(f"argument {k} of custom_kernel is stored to, and shares its storage with another; "
@@ -256,7 +256,7 @@ class Kernels(Digest):
 @boundary
 def _kernels(nodes: list[UOp]) -> list[Kernel]: return schedule(canonicalize(nodes, known)).kernels
 
-def _memory(x: Tensor, written: bool) -> UOp:
+def memory_of(x: Tensor, written: bool) -> UOp:
   """Return the BUFFER that holds a tensor's elements in order.
 
   A tensor that is only read is copied if its elements are not in order anywhere.

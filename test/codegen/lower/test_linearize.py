@@ -1,6 +1,7 @@
 """The order of nodes: statements that share loops, the loops of values, and no duplicated nodes."""
 from test.codegen.kernels import AVX2, EVERYTHING, POOR, axis, check, count, softmax
 from tinyhw.codegen.lower.linearize import bits_of, tile_order
+from tinyhw.codegen.optimize import with_order
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.transform.fold import BEFORE
 from tinyhw.dtype import dtypes
@@ -75,6 +76,21 @@ def test_the_same_of_a_variable_before_and_after_its_loop_is_two_nodes() -> None
   r = axis(8, 0, "REDUCE")
   top = a.index(r).load().reduce(Ops.MAX, r)
   check(UOp.sink(out.index(0).store(top.cast(dtypes.int32).cast(dtypes.int8))), POOR)
+
+def test_stores_of_an_ordered_loop_keep_their_order() -> None:
+  """x[k] += 1; then y[i] += x[k] for all i; then x[k] *= y[0]. The last one loads what the others have stored."""
+  x, y = UOp.param(0, F32, 4), UOp.param(1, F32, 3)
+  k, i = axis(4, 0, "ORDERED"), axis(3, 1)
+  kernel = UOp.sink(x.index(k).store(x.index(k).load() + 1.0, k),
+                    y.index(i).store(y.index(i).load() + x.index(k).load(), k, i),
+                    x.index(k).store(x.index(k).load() * y.index(0).load(), k))
+  program = lower(with_order(kernel), POOR, "ordered")
+  assert shape(program) == "(s(s)s)"
+  def run(what: Program) -> list[list[float]]:
+    buffers = {0: [0.0, 1.0, 2.0, 3.0], 1: [0.0, 0.0, 0.0]}
+    evaluate(what, buffers)
+    return list(buffers.values())
+  assert run(program) == [[1.0, 6.0, 18.0, 40.0], [10.0, 10.0, 10.0]]
 
 def test_deep_expressions_need_no_recursion() -> None:
   out, a = UOp.param(0, F32, 4), UOp.param(1, F32, 4)

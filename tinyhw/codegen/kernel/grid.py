@@ -93,7 +93,7 @@ def _close(u: UOp, new: dict[UOp, UOp], spread: dict[AxisType, Spread], written:
   gate = make(Ops.AND, dtypes.bool, (values[2], once)) if len(values) > 2 else once
   flat = [found.flat for found in spread.values() if found.flat is not None]
   if flat or len(values) > 2: values[2:] = [gate]
-  return make(u.op, u.dtype, (*values, *flat, *ranges), u.arg)
+  return make(u.op, u.dtype, (*values, *flat, *ranges), u.arg).replace(tag=u.tag)
 
 def _loaded_once(value: UOp, once: UOp, written: set[UOp]) -> UOp:
   """Return a value whose loads of written memory have a gate. What lanes share is left as it is: all of them read it.

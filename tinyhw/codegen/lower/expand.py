@@ -152,11 +152,11 @@ class Expansion:
     self.mask[u] = outer
     if u.op is Ops.REDUCE:
       self.copies[u] = [reduce_terms(u.arg, [values[0][k] for k in row], left, len(rows)) for row in rows]
-    else: self.copies[u] = [self.stores(values, row, left, u.arg) for row in rows]
+    else: self.copies[u] = [self.stores(u, values, row, left) for row in rows]
 
-  def stores(self, values: list[list[UOp]], row: list[int], ranges: list[UOp], arg: object) -> UOp:
-    made = [make(Ops.STORE, dtypes.void, (*[v[k] for v in values], *ranges), arg) for k in row]
-    made = [s for s in made if s is not NOTHING]
+  def stores(self, u: UOp, values: list[list[UOp]], row: list[int], ranges: list[UOp]) -> UOp:
+    made = [make(Ops.STORE, dtypes.void, (*[v[k] for v in values], *ranges), u.arg) for k in row]
+    made = [s if u.tag is None else s.replace(tag=u.tag) for s in made if s is not NOTHING]
     return made[0] if len(made) == 1 else UOp(Ops.GROUP, dtypes.void, tuple(made))
 
 def vectors_as_copies(sink: UOp) -> UOp:

@@ -164,7 +164,7 @@ class Legalizer:
     for k, index in enumerate(indices):
       rest = [c[k] if len(c) > 1 else c[0] for c in columns]
       made.append(UOp(u.op, u.dtype if u.op is Ops.STORE else dtype.scalar().vec(width),
-                      (UOp(Ops.INDEX, place.dtype, (buffer, index)), *rest)))
+                      (UOp(Ops.INDEX, place.dtype, (buffer, index)), *rest), None, u.tag))
     return made
 
   def width_of_pieces(self, store: UOp) -> int:

@@ -8,6 +8,8 @@ below them all REDUCEs and fillings of shared arrays whose outer loops are open.
 Statements with the same next loop share it. So the maximum and the sum of a softmax get two loops, since the sum needs
 the maximum, and the accumulators of a tile get one.
 
+Stores in an ORDERED loop keep their order.
+
 A statement without remaining loops is emitted at once. The nodes of its value are emitted sources first, just before
 their first use, each in the innermost open loop that it depends on. A node that two loops of one range need is emitted
 in both.
@@ -48,11 +50,12 @@ class Statement:
 
   `fills`: it writes a shared array.
   """
-  __slots__ = ("node", "bit", "below", "ranges", "free", "fills")
+  __slots__ = ("node", "bit", "below", "ranges", "free", "fills", "after", "within")
 
   def __init__(self, node: UOp, bit: int, below: int, ranges: tuple[UOp, ...], free: int):
     self.node, self.bit, self.below, self.ranges, self.free = node, bit, below, ranges, free
     self.fills = node.op is Ops.STORE and _buffer_of(node).op is Ops.DEFINE_LOCAL
+    self.after = self.within = 0      # statements that are done before this one in each iteration of the loops `within`
 
 def _buffer_of(store: UOp) -> UOp:
   buffer = store.src[0].src[0]
@@ -119,32 +122,64 @@ class Linearizer:
     inside = {variable_of(u): sum(bits[r] for r in ranges_of(u) if r.op is Ops.RANGE) for u in self.order
               if u.op is Ops.REDUCE}
     stored, loaded = set(), set()
+    self.ordered = ordered = self._ordered(bits)
     before: set[UOp] = set()
+    own_depends: dict[UOp, int] = {}    # the same, where a load from a written buffer is in the outermost ORDERED loop
     for u in self.order:
-      mask = need = 0
+      mask = need = least = 0
       for s in u.src:
         mask |= depends[s]
         need |= needs[s]
+        least |= own_depends[s]
       op = u.op
-      if op is Ops.RANGE: mask |= bits[u]
+      if op is Ops.RANGE:
+        mask |= bits[u]
+        least |= bits[u]
       elif op is Ops.ACC:
-        mask = inside[u.arg[:2]]
+        mask = least = inside[u.arg[:2]]
         if u.arg[2] == BEFORE: before.add(u)
       elif op is Ops.REDUCE or op is Ops.STORE:
         own = tuple(sorted((r for r in ranges_of(u) if r.op is Ops.RANGE), key=lambda r: r.arg))
-        mask = mask & ~sum(bits[r] for r in own) | self.lane_bits  # each lane has its own variables
+        closed = sum(bits[r] for r in own)
+        mask = least = least & ~closed | self.lane_bits  # each lane has its own variables
         below = need
         for k in bits_of(need): below |= self.statements[k].below
         need = 1 << len(self.statements)
-        self.statements.append(Statement(u, need, below, own, mask))
+        self.statements.append(Statement(u, need, below, own, least))
         if op is Ops.STORE: stored.add(_buffer_of(u))
-      elif op is Ops.LOAD: loaded.add(u.src[0].src[0])
-      elif op is Ops.EXCHANGE: mask |= self.lane_bits
-      depends[u], needs[u] = mask, need
+      elif op is Ops.LOAD:
+        loaded.add(u.src[0].src[0])
+        loops = ordered.get(u.src[0].src[0], 0)
+        mask |= loops
+        least |= loops & -loops
+      elif op is Ops.EXCHANGE: mask, least = mask | self.lane_bits, least | self.lane_bits
+      depends[u], needs[u], own_depends[u] = mask, need, least
     for u in self.order if before else ():
       for s in u.src:
         if s in before: self.readers.setdefault(s.arg[:2], []).append(u)
+    if ordered: self._keep_order()
     self.in_place = bool(stored & loaded)  # then values of a block are computed before any is stored
+
+  def _keep_order(self) -> None:
+    """Do the stores of an iteration of ORDERED loops in the order of their tags. Equal ones are done at once."""
+    stores = [s for s in self.statements if s.node.op is Ops.STORE]
+    for s in stores:
+      at = max([k for k, r in enumerate(s.ranges) if r.arg[1] is AxisType.ORDERED], default=-1)
+      s.within = sum(self._bits[r] for r in s.ranges[:at + 1])
+      s.after = sum(other.bit for other in stores if (other.node.tag or 0) < (s.node.tag or 0))
+    for s in sorted(stores, key=lambda s: s.node.tag or 0, reverse=True):     # and reductions before their first use
+      for reduction in [self.statements[k] for k in bits_of(s.below)]:
+        if reduction.node.op is Ops.REDUCE: reduction.after, reduction.within = s.after, s.within
+
+  def _ordered(self, bits: dict[UOp, int]) -> dict[UOp, int]:
+    """Map buffers to the ORDERED loops of the stores to them. A load from one of these is done in each iteration."""
+    found: dict[UOp, int] = {}
+    for u in self.order:
+      if u.op is not Ops.STORE or u.src[0].src[0].op is not Ops.PARAM: continue
+      for r in ranges_of(u):
+        if r.op is Ops.RANGE and r.arg[1] is AxisType.ORDERED:
+          found[u.src[0].src[0]] = found.get(u.src[0].src[0], 0) | bits[r]
+    return found
 
   # ***** blocks *****
 
@@ -164,7 +199,8 @@ class Linearizer:
     waiting = sum(work)
     while waiting:
       entries = [work[1 << k] for k in bits_of(waiting)]
-      group = self._choose([entry for entry in entries if not entry[0].below & waiting], entries)
+      group = self._choose([entry for entry in entries if not entry[0].below & waiting and
+                            (entry[0].within & ~block.open or not entry[0].after & waiting)], entries)
       for s, _ in group:
         if s in found: self._start(block, s)
       if group[0][1]: self._loop(block, group[0][1][0], [(s, ranges[1:]) for s, ranges in group])
@@ -269,6 +305,14 @@ class Linearizer:
       new = UOp(Ops.STORE, s.dtype, tuple([self.emit(block, x) for x in values_of(s)]))
       if self.inherit is not None: self.inherit(new, s)
       block.uops.append(new)
+    if self.ordered: self._forget(block, {_buffer_of(s) for s in stores})
+
+  def _forget(self, block: EmittedBlock, buffers: set[UOp]) -> None:
+    """Let later statements load from buffers again. They see these stores."""
+    at: EmittedBlock | None = block
+    while at is not None:
+      for u in [u for u in at.emitted if u.op is Ops.LOAD and u.src[0].src[0] in buffers]: del at.emitted[u]
+      at = at.parent
 
   def _load_first(self, block: EmittedBlock, fills: list[UOp]) -> None:
     """Emit the loads for the stores that fill shared memory, so that all are in flight before the first wait.

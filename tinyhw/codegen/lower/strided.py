@@ -73,7 +73,8 @@ class StridedLanes:
     if at.stride == 2 and len(values) == 2:
       pieces = [(lane * at.lanes, piece) for lane, piece in enumerate(interleaved(*values))]
     else: pieces = stored_rows(values, at.stride)
-    return UOp(Ops.GROUP, dtypes.void, tuple([UOp(Ops.STORE, dtypes.void, (at.element(first + offset), piece, *ranges))
+    return UOp(Ops.GROUP, dtypes.void, tuple([UOp(Ops.STORE, dtypes.void, (at.element(first + offset), piece, *ranges),
+                                                  None, u.tag)
                                               for offset, piece in pieces]))
 
 # ***** blocks *****

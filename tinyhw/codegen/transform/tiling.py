@@ -199,7 +199,7 @@ def rebuilt(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> U
         at = values[1] if len(values) > 1 else position_of(ranges_of(u), new)
         # the position in a single loop is that loop, and a RANGE among the sources is closed
         new[u] = UOp(u.op, u.dtype, (values[0], *closed) if closed == [at] else (values[0], at, *closed), u.arg)
-      else: new[u] = UOp(u.op, u.dtype, values + tuple(closed), u.arg)
+      else: new[u] = UOp(u.op, u.dtype, values + tuple(closed), u.arg, u.tag if u.op is Ops.STORE else None)
     else:
       src = tuple([new[s] for s in u.src])
       new[u] = u if src == u.src else make(u.op, u.dtype, src,
@@ -288,7 +288,8 @@ def peel_store(store: UOp, r: UOp, most: int, fresh: int) -> list[UOp]:
 
 def _moved(store: UOp, old: UOp, new: UOp, value: UOp) -> UOp:
   values = tuple(substitute(s, {old: value}) for s in values_of(store))
-  return UOp(Ops.STORE, store.dtype, values + tuple(new if r is old else r for r in ranges_of(store)), store.arg)
+  return UOp(Ops.STORE, store.dtype, values + tuple(new if r is old else r for r in ranges_of(store)), store.arg,
+             store.tag)
 
 def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
   """Return u with ranges replaced by index expressions, which are brought to normal form."""

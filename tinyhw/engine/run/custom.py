@@ -61,12 +61,15 @@ def written_slots(sink: UOp) -> list[int]:
 
 @boundary
 @alone
-def launch(sink: UOp, device: str, nodes: list[UOp]) -> None:
-  """Run a kernel on BUFFERs, by slot. Afterwards what was written has new nodes, which Tensors that look at it know."""
+def launch(sink: UOp, device: str, nodes: list[UOp], seen: bool = True) -> None:
+  """Run a kernel on BUFFERs, by slot. Afterwards what was written has new nodes, which Tensors that look at it know.
+
+  seen: whether values that are not computed yet may need what the written buffers hold. They are computed first.
+  """
   buffers = [buffer_of(node) for node in nodes]
   written = [buffers[k] for k in written_slots(sink)]
   fresh = [b for b in written if not b.is_allocated()]    # nobody has written there before
-  realize([], written)
+  if seen: realize([], written)
   for b in buffers: b.ensure_allocated()
   line = caller() if TRACEMETA.value else None
   source = Source(device, sink, tuple(buffers), {})
