@@ -4,9 +4,10 @@ from dataclasses import replace
 import pytest
 
 from test.codegen.kernels import ALL_TARGETS, AVX2, axis, check, masked
-from tinyhw.codegen.lower.vectorize import fold_lanes, lane_of, run_of, vectorize, widen
+from tinyhw.codegen.kernel.affine import number
+from tinyhw.codegen.lower.vectorize import fold_lanes, lane_of, near, run_of, vectorize, widen
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.transform.tiling import OF_ONE
+from tinyhw.codegen.transform.tiling import OF_ONE, substitute
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86.capabilities import capabilities
@@ -150,3 +151,12 @@ def test_refusals() -> None:
     vectorize(UOp.sink(UOp.param(0, F32, 4).index(v).store(UOp.const(F32, 1.0), v)), AVX2)
   with pytest.raises(CompileError, match="does not run over it; add it to its ranges"):
     vectorize(UOp.sink(UOp.param(0, F32, 8).index(0).store(UOp.param(1, F32, 8).index(V).load())), AVX2)
+
+def test_masked_vectors_outside_of_their_buffer_begin_at_its_first_element() -> None:
+  """A closed access to a page that is not there is slow. Vectors with a lane inside keep their place."""
+  buffer, r = UOp.param(0, F32, 20), UOp.range(10, 0)
+  at = near(r * 16 - 48, buffer, 16)
+  found = [int(substitute(at, {r: number(k)}).arg) for k in range(10)]
+  assert found == [0, 0, 0, 0, 16, 0, 0, 0, 0, 0]
+  assert [int(substitute(near(r - 17, buffer, 16), {r: number(k)}).arg) for k in range(4)] == [0, 0, -15, -14]
+  assert near(r, buffer, 16) is r and near(r - 15, buffer, 16) is r - 15

@@ -87,6 +87,18 @@ def steps(stride: int, lanes: int) -> UOp:
   """Return 0, stride, 2*stride, … in lanes."""
   return UOp(Ops.VECTORIZE, weakint.vec(lanes), tuple([number(stride * k) for k in range(lanes)]))
 
+def near(index: UOp, buffer: UOp, lanes: int) -> UOp:
+  """Return the index of a masked vector's first lane; 0 where the vector is outside of its buffer, all lanes closed.
+
+  Processors take hundreds of cycles for an access to a page that is not there, even if all lanes are closed.
+  """
+  if buffer.op is not Ops.PARAM: return index
+  size = buffer.arg[1]
+  if index.vmin <= -lanes:
+    index = make(Ops.WHERE, weakint, (make(Ops.CMPLT, dtypes.bool, (number(-lanes), index)), index, number(0)))
+  if index.vmax < size: return index
+  return make(Ops.WHERE, weakint, (make(Ops.CMPLT, dtypes.bool, (index, number(size))), index, number(0)))
+
 class Vectorizer:
   """The state of the walk. `new[u]`: the new scalar or vector of u. `axis[u]`: the VECTOR range that u depends on."""
   def __init__(self, capabilities: Capabilities, order: Iterable[UOp] = ()):
@@ -225,7 +237,8 @@ class Vectorizer:
     masked = bool(rest) and rest[0].dtype.count > 1
     if split is not None and split[1] == 1 and (not masked or self.maskable(place)):
       if rest: rest[1] = widen(rest[1], n)
-      return UOp(Ops.LOAD, u.dtype.vec(n), (UOp(Ops.INDEX, place.dtype, (buffer, split[0])), *rest))
+      at = near(split[0], buffer, n) if masked else split[0]
+      return UOp(Ops.LOAD, u.dtype.vec(n), (UOp(Ops.INDEX, place.dtype, (buffer, at)), *rest))
     if split is not None and split[1] == 0 and all(s.dtype.count == 1 for s in rest):
       return UOp(Ops.LOAD, u.dtype, (UOp(Ops.INDEX, place.dtype, (buffer, split[0])), *rest))
     if split is not None and self.capabilities.shuffled_bytes:
@@ -251,21 +264,21 @@ class Vectorizer:
     ranges = [self.new[r] for r in ranges_of(u) if r is not axis]
     split, masked = self.split(i), bool(gates) and gates[0].dtype.count > 1
     if split is not None and split[1] == 1 and (not masked or self.maskable(place)):
-      index = UOp(Ops.INDEX, place.dtype, (buffer, split[0]))
-      return UOp(Ops.STORE, dtypes.void, (index, widen(value, n), *gates, *ranges))
+      index = UOp(Ops.INDEX, place.dtype, (buffer, near(split[0], buffer, n) if masked else split[0]))
+      return UOp(Ops.STORE, dtypes.void, (index, widen(value, n), *gates, *ranges), None, u.tag)
     if split is not None and self.capabilities.shuffled_bytes:
       shuffled = self.strided.store(u, widen(value, n), buffer, split, n, ranges)
       if shuffled is not None: return shuffled
     if split is not None and split[1] != 0 and not masked and self.scattered(place, value):
       index = UOp(Ops.INDEX, place.dtype, (buffer, self.vector_index(i)))
-      return UOp(Ops.STORE, dtypes.void, (index, value, *gates, *ranges))
+      return UOp(Ops.STORE, dtypes.void, (index, value, *gates, *ranges), None, u.tag)
     lanes = range(n - 1, n) if split is not None and split[1] == 0 and not masked else range(n)
     stores = []
     for k in lanes:
       gate = [self.copy(g, k) for g in values_of(u)[2:]]
       index = UOp(Ops.INDEX, place.dtype, (buffer, self.copy(i, k)))
       stores.append(make(Ops.STORE, dtypes.void, (index, lane_of(value, k), *gate, *ranges)))
-    return UOp(Ops.GROUP, dtypes.void, tuple([s for s in stores if s.op is Ops.STORE]))
+    return UOp(Ops.GROUP, dtypes.void, tuple([s.replace(tag=u.tag) for s in stores if s.op is Ops.STORE]))
 
   def reduce(self, u: UOp, axis: UOp) -> UOp:
     """Fold whole vectors in the loop. Fold the lanes, where they are part of the reduction, once after the loop."""
