@@ -39,7 +39,7 @@ def test_moves_swaps_and_spills(slot: int) -> None:
 @pytest.mark.parametrize("slot", (16, 5000))
 def test_vectors_move_and_spill(slot: int) -> None:
   vectors = [regs.reg(regs.V, k) for k in range(8)]
-  lines = ("ld t0, 0(a0)", "vsetivli zero, 16, e8, m1, ta, ma", "vle8.v v1, (t0)", "addi t1, t0, 16", "vle8.v v2, (t1)",
+  lines = ("ld t0, 0(a0)", "vsetivli zero, 16, e8, m1, ta, mu", "vle8.v v1, (t0)", "addi t1, t0, 16", "vle8.v v2, (t1)",
            "lui t2, 16", "sub sp, sp, t2")
   start = b"".join(map(assemble, lines))
   work = [module.move(vectors[3], vectors[1]), *module.swap(vectors[3], vectors[2]), *module.spill(vectors[3], slot),

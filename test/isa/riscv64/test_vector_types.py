@@ -32,8 +32,8 @@ def test_a_state_is_set_once_for_a_run() -> None:
     vadd.vv v1, v1, v3 @32x4m1
     vadd.vv v1, v1, v3 @8x4m1
     ret""")
-  assert names(made) == ["vsetivli zero, 4, e32, m1, ta, ma", "vadd.vv", "addi", "vmv1r.v", "vadd.vv",
-                         "vsetivli zero, 4, e8, m1, ta, ma", "vadd.vv", "ret"]
+  assert names(made) == ["vsetivli zero, 4, e32, m1, ta, mu", "vadd.vv", "addi", "vmv1r.v", "vadd.vv",
+                         "vsetivli zero, 4, e8, m1, ta, mu", "vadd.vv", "ret"]
 
 def test_a_loop_of_one_state_sets_it_where_it_may_be_unknown() -> None:
   made = with_states("""
@@ -61,9 +61,9 @@ def test_functions_without_vectors_stay() -> None:
   function = parse_function("addi a0, a0, 1\nret")
   assert names(set_vector_types(function, target("riscv64:v128"))) == ["addi", "ret"]
 
-@pytest.mark.parametrize("state,text", [("32x4m1", "vsetivli zero, 4, e32, m1, ta, ma"),
-                                        ("16x8mf2", "vsetivli zero, 8, e16, mf2, ta, ma"),
-                                        ("8x32m1", "vsetvli t6, zero, e8, m1, ta, ma")])
+@pytest.mark.parametrize("state,text", [("32x4m1", "vsetivli zero, 4, e32, m1, ta, mu"),
+                                        ("16x8mf2", "vsetivli zero, 8, e16, mf2, ta, mu"),
+                                        ("8x32m1", "vsetvli t6, zero, e8, m1, ta, mu")])
 def test_settings(state: str, text: str) -> None: assert show(setting(state)) == text
 
 def test_a_state_has_a_form() -> None:

@@ -27,5 +27,6 @@ def capabilities(arch: str) -> Capabilities:
   halves = HALVES if arch != "riscv64:g" else frozenset()
   lanes = frozenset(vector_rules(arch)) | COMMON | CODES if arch in VECTOR_BYTES else frozenset()
   return Capabilities(vector_bytes=VECTOR_BYTES.get(arch, 0), vector_registers=32, vector_operations=lanes,
+                      masked_bytes=(1, 2, 4, 8) if arch in VECTOR_BYTES else (), gathers=arch in VECTOR_BYTES,
                       operations=frozenset(scalar_rules(arch)) | COMMON | CODES | halves, threads=2,
                       local_bytes=256 * 1024, cache_bytes=(32 * 1024, 512 * 1024, 4 << 20))

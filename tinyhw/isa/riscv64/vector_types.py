@@ -2,7 +2,8 @@
 
 Selection notes the state that each instruction needs (`WordForm.state`, such as "32x4m1"). This pass inserts vsetivli
 where another state may hold. The state at the start of a block is that of the ends of all blocks before it, if they
-agree. Instructions without a state (moves of whole registers, spills) work in any.
+agree. Instructions without a state (moves of whole registers, spills) work in any. Elements whose mask is false keep
+their old value (mu).
 
 Needs: physical code, so that a loop has its spills. Cost: O(instructions), and a few rounds over the blocks.
 """
@@ -21,8 +22,8 @@ MOST_ELEMENTS = 31   # that vsetivli names; more are a whole register
 @once
 def set_row(elements: int, size: int, share: str) -> tuple[Inst, list[object]]:
   """The instruction that makes a state, and its operands. t6 takes the number of elements of a whole register."""
-  if elements <= MOST_ELEMENTS: inst = parse(f"vsetivli zero, {elements}, e{size}, {share}, ta, ma")
-  else: inst = parse(f"vsetvli {regs.T6}, zero, e{size}, {share}, ta, ma")
+  if elements <= MOST_ELEMENTS: inst = parse(f"vsetivli zero, {elements}, e{size}, {share}, ta, mu")
+  else: inst = parse(f"vsetvli {regs.T6}, zero, e{size}, {share}, ta, mu")
   return inst.row, inst.operands
 
 def setting(state: str) -> MInst:

@@ -2,7 +2,7 @@
 
 Allocation gives such a result registers that no source has (constraints.py). Later changes of registers must preserve
 this. copies.py tests it here, and `check_early` checks the code that is encoded. A source that is tied to the result
-must be the same register.
+must be the same register, and so is the old value of a result that is read, too.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def overwritten(inst: MInst, reads: Reg | None = None) -> tuple[Reg, Reg] | None
   for i in row.early:
     result = inst.operands[i]
     if not isinstance(result, Reg): continue
-    sources = [inst.operands[k] for k in row.reads if k != row.operands[i].tie
+    sources = [inst.operands[k] for k in row.reads if k not in (i, row.operands[i].tie)
                and not (row.operands[k].shared and inst.operands[k] == result)]
     for source in sources if reads is None else (*sources, reads):
       if isinstance(source, Reg) and meets(result, source): return result, source

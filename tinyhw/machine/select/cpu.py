@@ -312,4 +312,4 @@ _VALUES: dict[Ops, Callable[[CpuSelection, UOp], Reg]] = {
   Ops.VECTORIZE: lambda s, u: s.vectorize(u), Ops.GEP: CpuSelection.gep}
 _STATEMENTS: dict[Ops, Callable[[CpuSelection, UOp], None]] = {
   Ops.RANGE: CpuSelection.open, Ops.END: CpuSelection.close, Ops.IF: CpuSelection.condition,
-  Ops.ENDIF: CpuSelection.end_condition, Ops.ASSIGN_ACC: CpuSelection.assign, Ops.STORE: CpuSelection.store}
+  Ops.ENDIF: CpuSelection.end_condition, Ops.ASSIGN_ACC: CpuSelection.assign, Ops.STORE: lambda s, u: s.store(u)}

@@ -5,12 +5,14 @@ import pytest
 from cpu import kernels
 from generators.program_builder import Builder, broadcast, vectorize
 from riscv64.machine import needs_qemu, run
+from x86 import kernels as x86_kernels
 from x86 import operations
 
 from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.riscv64.capabilities import capabilities
+from tinyhw.isa.riscv64.select import select
 from tinyhw.isa.riscv64.select.rules import VECTOR_BYTES
 from tinyhw.isa.riscv64.select.vector import state_of
 from tinyhw.isa.riscv64.target import assemble, compile, target
@@ -134,3 +136,39 @@ def test_conversions_that_are_refused() -> None:
 def test_states() -> None:
   assert state_of(dtypes.float32.vec(4)) == "32x4m1" and state_of(dtypes.int16.vec(8), 2) == "16x8mf2"
   assert state_of(dtypes.bool.vec(16)) == "8x16m1"
+
+@needs_qemu
+@pytest.mark.parametrize("arch", LEVELS)
+@pytest.mark.parametrize("dtype", (*dtypes.ints, dtypes.float32, dtypes.float64), ids=lambda d: d.name)
+def test_memory_under_a_mask(dtype: DType, arch: str) -> None:
+  """Nothing after the end of a buffer changes."""
+  for lanes in counts(dtype.itemsize, arch):
+    size = (lanes + lanes // 2) * dtype.itemsize
+    run(x86_kernels.masked_memory(lanes, dtype), arch, [bytes(size), bytes(k % 60 for k in range(size))])
+
+def gathered(lanes: int, dtype: DType, kind: DType, gated: bool) -> Program:
+  """Elements at indices from memory; those whose gate is false are 3, and their indices are far outside."""
+  b = Builder(f"gathered_{lanes}_{dtype.name}")
+  out, x = b.param(0, dtype, 2 * lanes), b.param(1, dtype, 100)
+  places = b.param(2, kind, 2 * lanes)
+  with b.loop(2, AxisType.GLOBAL) as g:
+    at = b.load(places, g * lanes, lanes)
+    index = UOp(Ops.INDEX, dtype, (x, at))
+    gate = [b.add(at.alu(Ops.CMPLT, UOp.const(at.dtype, 100))), UOp.const(dtype.vec(lanes), 3)] if gated else []
+    b.store(out, g * lanes, b.add(UOp(Ops.LOAD, dtype.vec(lanes), (index, *gate))))
+  return b.program()
+
+@needs_qemu
+@pytest.mark.parametrize("arch", LEVELS)
+@pytest.mark.parametrize("most", (1 << 32, 0), ids=("offsets", "element by element"))
+@pytest.mark.parametrize("gated", (False, True), ids=("all", "gated"))
+@pytest.mark.parametrize("dtype", (dtypes.int32, dtypes.float32, dtypes.int64, dtypes.float64), ids=lambda d: d.name)
+def test_gathers(dtype: DType, gated: bool, most: int, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Elements of 4 bytes are read by offsets of 32 bits where these reach all of the buffer."""
+  monkeypatch.setattr(select, "MOST_OFFSETS", most)
+  for kind in (dtypes.int32, dtypes.int64):
+    for lanes in counts(max(dtype.itemsize, kind.itemsize), arch):
+      chosen = [(37 * k) % 100 if not gated or k % 3 else 1_000_000_000 + k for k in range(2 * lanes)]
+      data = b"".join(to_bytes(k, dtype) for k in range(100))
+      program = gathered(lanes, dtype, kind, gated)
+      run(program, arch, [bytes(2 * lanes * dtype.itemsize), data, b"".join(to_bytes(i, kind) for i in chosen)])

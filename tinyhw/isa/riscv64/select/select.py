@@ -15,9 +15,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import DType, dtypes
-from tinyhw.isa.riscv64.select.vector import Vectors
+from tinyhw.isa.riscv64.select.vector import Vectors, state_of
 from tinyhw.machine.ir.inst import Block, Function, Reg
 from tinyhw.machine.select.rules import FLOATS, family
+from tinyhw.machine.select.selection import gate_of
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ GROWING = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG, Ops.SHL})
 # the branches that are taken if a comparison is false, by operation and family
 BRANCHES = {Ops.CMPLT: {"sint": "bge", "uint": "bgeu"}, Ops.CMPEQ: dict.fromkeys(("sint", "uint"), "bne"),
             Ops.CMPNE: dict.fromkeys(("sint", "uint"), "beq")}
+MOST_OFFSETS = 1 << 32   # bytes of a buffer that offsets of 32 bits reach
 
 class Selector(Vectors):
   """The state of one selection; `select` at the end of this file uses it."""
@@ -85,6 +87,8 @@ class Selector(Vectors):
   # ***** memory *****
 
   def load(self, u: UOp) -> Reg:
+    if u.src[0].src[1].dtype.count > 1: return self.gather(u)
+    if len(u.src) > 1 and u.src[1].dtype.count > 1: return self.masked_load(u, self.place(u.src[0]))
     if len(u.src) == 1:
       if u.dtype.count > 1: return self.load_lanes(u.dtype, self.place(u.src[0]))
       return self.loaded(u.dtype, *self.address(u.src[0]))
@@ -95,6 +99,34 @@ class Selector(Vectors):
       return self.blended(u.dtype, gate, self.load_lanes(u.dtype, place), self.value(u.src[2]), True)
     return self.chosen(u.dtype, gate, self.loaded(u.dtype, "0(x%p)", {"p": place}), self.value(u.src[2]))
 
+  def gather(self, u: UOp) -> Reg:
+    """A load of an element for each index. Offsets are as wide as elements, so that all vectors are one register. Those
+    of 32 bits do not reach all of a larger buffer, which is read element by element."""
+    (buffer, lanes), dtype, size = u.src[0].src, u.dtype, u.dtype.scalar().itemsize
+    if size == 4 and buffer.arg[1] * size > MOST_OFFSETS: return self.gather_each(u)
+    words, state = dtypes.int32 if size == 4 else dtypes.int64, state_of(dtype)
+    i = self.resized_lanes(lanes.dtype.scalar(), words, dtype.count, self.value(lanes))
+    at = self.vector(state, f"vsll.vi v%d, v%a, {size.bit_length() - 1}", a=i)
+    text, base = f"vluxei{8 * size}.v v%d{{}}, (x%p), v%i", self.values[buffer]
+    if len(u.src) == 1: return self.vector(state, text.format(""), p=base, i=at)
+    return self.vector(state, text.format(":b") + ", v0.t", p=base, i=at, m=self.value(u.src[1]),
+                       b=self.value(u.src[2]))
+
+  def gather_each(self, u: UOp) -> Reg:
+    """A gather as scalar loads. The arguments are read where the gate is false."""
+    (buffer, lanes), dtype, scalar = u.src[0].src, u.dtype, u.dtype.scalar()
+    made: Reg | None = None
+    for k in range(dtype.count):
+      i = self.element(lanes.dtype.scalar(), lanes, k)
+      place = self.element_address(self.values[buffer], lanes, i, scalar.itemsize)
+      if len(u.src) > 1: place = self.either(self.element(dtypes.bool, u.src[1], k), place, self.arguments)
+      found, letter = self.loaded(scalar, "0(x%p)", {"p": place}), "f" if scalar in FLOATS else "x"
+      if made is None: text = "vfmv.v.f v%d, f%b" if letter == "f" else "vmv.v.x v%d, x%b"
+      else: text = "vfslide1down.vf v%d, v%a, f%b" if letter == "f" else "vslide1down.vx v%d, v%a, x%b"
+      made = self.vector(state_of(dtype), text, b=found, **({} if made is None else {"a": made}))
+    assert made is not None, "a vector has elements"
+    return made if len(u.src) == 1 else self.blended(dtype, self.value(u.src[1]), made, self.value(u.src[2]))
+
   def place(self, index: UOp) -> Reg:
     """The address of an INDEX in a register."""
     text, registers = self.address(index)
@@ -104,6 +136,11 @@ class Selector(Vectors):
   def loaded(self, dtype: DType, text: str, registers: dict[str, Any]) -> Reg:
     name = FLOAT_LOADS[dtype.itemsize] if dtype in FLOATS else LOADS[dtype.itemsize][dtype not in dtypes.sints]
     return self.code(f"{name}%d, {text}", **registers)
+
+  def store(self, u: UOp) -> None:
+    gate = gate_of(u)
+    if gate is None or gate.dtype.count == 1: return super().store(u)
+    self.store_lanes(u.src[1], self.place(u.src[0]), gate)
 
   def stored(self, index: UOp, value: UOp) -> None:
     dtype = value.dtype

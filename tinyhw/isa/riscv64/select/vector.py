@@ -157,10 +157,21 @@ class Vectors(Casts):
     made = self.vector(state_of(dtype), f"vle{8 * dtype.scalar().itemsize}.v v%d, (x%p)", p=place)
     return self.vector(state_of(dtype), "vmsne.vi v%d, v%a, 0", a=made) if dtype.scalar() is dtypes.bool else made
 
-  def store_lanes(self, value: UOp, place: Reg) -> None:
+  def store_lanes(self, value: UOp, place: Reg, gate: UOp | None = None) -> None:
+    """Store a vector. gate: a mask; memory of other elements is not touched."""
     dtype, found = value.dtype, self.value(value)
     if is_mask(value): found = self.bytes_of(found, dtype.count)
-    self.emit(f"vse{8 * dtype.scalar().itemsize}.v v%s, (x%p) @{state_of(dtype)}", s=found, p=place)
+    text = f"vse{8 * dtype.scalar().itemsize}.v v%s, (x%p)"
+    if gate is None: self.emit(f"{text} @{state_of(dtype)}", s=found, p=place)
+    else: self.emit(f"{text}, v0.t @{state_of(dtype)}", s=found, p=place, m=self.value(gate))
+
+  def masked_load(self, u: UOp, place: Reg) -> Reg:
+    """A load under a mask. Memory of other elements is not touched."""
+    dtype, gate, other = u.dtype, self.value(u.src[1]), self.value(u.src[2])
+    if is_mask(u): other = self.bytes_of(other, dtype.count)
+    text = f"vle{8 * dtype.scalar().itemsize}.v v%d:b, (x%p), v0.t"
+    made = self.vector(state_of(dtype), text, p=place, m=gate, b=other)
+    return self.vector(state_of(dtype), "vmsne.vi v%d, v%a, 0", a=made) if is_mask(u) else made
 
   # ***** conversions *****
 
