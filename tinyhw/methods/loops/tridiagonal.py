@@ -79,11 +79,13 @@ def iteration_kernel(lead: int, n: int, wanted: bool, dtype: DType) -> UOp:
   t = loops.steps(STEPS * n)
   own = (*loops.each, t)
   begin = left(0, 0)
-  i = loops.terms(n)
+  converged = begin.cast(dtypes.weakint).maximum(0).minimum(n)
+  scanned = loops.terms(n - converged)     # nothing after the end
+  i = (scanned + converged).minimum(n - 1)
   size = (magnitude(d(0, i)) + magnitude(d(0, other(i)))) * eps + eps * eps
   negligible = (size < magnitude(e(0, i))).logical_not() | (n - 2 < i)     # also NaN, so that the loop ends
-  end = (negligible & (i.cast(dtypes.int32) + 1 > begin)).where(
-    (i * -1).cast(dtypes.int32), UOp.const(dtypes.int32, -n + 1)).reduce(Ops.MAX, i) * -1
+  place_of_end = negligible.where((i * -1).cast(dtypes.int32), UOp.const(dtypes.int32, -n + 1))
+  end = place_of_end.reduce(Ops.MAX, scanned) * -1
   stores = [left.at(0, 1).store(end, *own)]
   l, m = place(begin), place(end)
   moves = l < m
