@@ -143,3 +143,15 @@ def test_what_shuffles_move(n: int, each: int) -> None:
   assert [x for u in both for x in lanes_of(u, values)] == [x for pair in zip(values[rows[0]], values[rows[1]])
                                                             for x in pair]
   assert shuffle([1, 0], rows[0]).dtype is F32.vec(2)
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", (F32, dtypes.float64, dtypes.int32, dtypes.int16), ids=lambda d: d.name)
+def test_a_masked_load_backwards(target: str, dtype: DType) -> None:
+  """Lanes from the last element to the first, where some, all or none are inside. Others are 7."""
+  lanes, r = axis(8 if dtype.itemsize < 8 else 4, 9, "VECTOR"), axis(7, 0)
+  width = int(lanes.src[0].arg)
+  at = r * width + lanes
+  load = UOp.param(1, dtype, 20).index(at * -1 + 29).load((at < 30) & (9 < at), 7)
+  kernel = UOp.sink(UOp.param(0, dtype, 7 * width).index(at).store(load + load, r, lanes))
+  check(kernel, TARGETS[target], passes=True)
+  if TARGETS[target] is AVX512 and dtype.itemsize >= 4: assert count(kernel, Ops.SHUFFLE, AVX512)

@@ -9,7 +9,7 @@ There are three cases, by the distance of two lanes in elements:
 
 The second case is a transpose: the lanes go across the rows of memory, and the loop along a row is unrolled. No access
 touches an element outside of those between the first and the last of the plain form. Accesses with a gate keep the
-plain form.
+plain form, but for loads 1 backwards (`backwards`).
 """
 from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
@@ -150,6 +150,16 @@ def picked(u: UOp, at: StridedAddress) -> UOp:
     kept = inside if part == 1 else range(n)
     result = shuffle([n + i if s == part else k for k, i, s in zip(kept, inside, source)], result, vector)
   return result
+
+def backwards(index: UOp, gate: UOp, other: UOp) -> UOp:
+  """Return the lanes of a masked load from the last to the first. gate, other: as the result has them."""
+  n, dtype = other.dtype.count, index.dtype
+  last_first = list(range(n - 1, -1, -1))
+  kind = dtypes.int32 if dtype.itemsize == 4 else dtypes.int64
+  one, zero = (UOp(Ops.CONST, kind.vec(n), (), k) for k in (1, 0))
+  turned = shuffle(last_first, UOp(Ops.WHERE, kind.vec(n), (gate, one, zero)))
+  mask = UOp(Ops.CMPNE, dtypes.bool.vec(n), (turned, zero))
+  return shuffle(last_first, UOp(Ops.LOAD, dtype.vec(n), (index, mask, shuffle(last_first, other))))
 
 def loaded_rows(u: UOp, at: StridedAddress, position: int, each: int) -> list[UOp]:
   """Load the pieces of a block. Row q has the pieces of lanes q, q + each, ..., one in each part of 16 bytes."""

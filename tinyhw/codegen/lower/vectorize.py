@@ -29,7 +29,7 @@ from tinyhw.codegen.kernel.affine import linear, make, number, total
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
 from tinyhw.codegen.transform.fold import fold_tree
 from tinyhw.codegen.transform.tiling import OF_ONE
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
@@ -224,6 +224,11 @@ class Vectorizer:
 
   def maskable(self, place: UOp) -> bool: return place.dtype.itemsize in self.capabilities.masked_bytes
 
+  def turns(self, dtype: DType, n: int) -> bool:
+    """Can a SHUFFLE reverse a vector?"""
+    from tinyhw.codegen.lower.strided import fills_registers  # hidden: as `strided`
+    return dtype.itemsize in self.capabilities.shuffled_bytes and fills_registers(dtype, n, self.capabilities)
+
   def scattered(self, place: UOp, value: UOp) -> bool:
     """Can strided lanes be one STORE? Values that are scalars already are stored as such."""
     return (self.capabilities.scatters and place.dtype.itemsize in GATHERED_BYTES and value.dtype.count > 1
@@ -244,6 +249,10 @@ class Vectorizer:
     if split is not None and self.capabilities.shuffled_bytes:
       shuffled = self.strided.load(u, buffer, split, n)
       if shuffled is not None: return shuffled
+    if split is not None and split[1] == -1 and rest and self.maskable(place) and self.turns(u.dtype, n):
+      from tinyhw.codegen.lower.strided import backwards  # hidden: as `strided`
+      index = UOp(Ops.INDEX, place.dtype, (buffer, near(make(Ops.ADD, weakint, (split[0], number(1 - n))), buffer, n)))
+      return backwards(index, widen(rest[0], n), widen(rest[1], n))
     if self.capabilities.gathers and place.dtype.itemsize in GATHERED_BYTES:
       index = UOp(Ops.INDEX, place.dtype, (buffer, widen(self.vector_index(i), n)))
       return UOp(Ops.LOAD, u.dtype.vec(n), (index, *[widen(s, n) for s in rest]))
