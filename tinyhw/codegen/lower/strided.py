@@ -151,15 +151,23 @@ def picked(u: UOp, at: StridedAddress) -> UOp:
     result = shuffle([n + i if s == part else k for k, i, s in zip(kept, inside, source)], result, vector)
   return result
 
-def backwards(index: UOp, gate: UOp, other: UOp) -> UOp:
-  """Return the lanes of a masked load from the last to the first. gate, other: as the result has them."""
-  n, dtype = other.dtype.count, index.dtype
-  last_first = list(range(n - 1, -1, -1))
-  kind = dtypes.int32 if dtype.itemsize == 4 else dtypes.int64
-  one, zero = (UOp(Ops.CONST, kind.vec(n), (), k) for k in (1, 0))
-  turned = shuffle(last_first, UOp(Ops.WHERE, kind.vec(n), (gate, one, zero)))
-  mask = UOp(Ops.CMPNE, dtypes.bool.vec(n), (turned, zero))
-  return shuffle(last_first, UOp(Ops.LOAD, dtype.vec(n), (index, mask, shuffle(last_first, other))))
+def backwards(index: UOp, gate: UOp, other: UOp) -> UOp | None:
+  """Return the lanes of a masked load from the last to the first; None for a gate that is not made of comparisons.
+
+  gate, other: as the result has them.
+  """
+  last_first = tuple(range(other.dtype.count - 1, -1, -1))
+  mask = turned(gate)
+  if mask is None: return None
+  return shuffle(last_first, UOp(Ops.LOAD, other.dtype, (index, mask, shuffle(last_first, other))))
+
+def turned(u: UOp) -> UOp | None:
+  """Return a mask, or an index in it, with its lanes from the last to the first. None for what needs a SHUFFLE."""
+  if u.op in (Ops.CONST, Ops.BROADCAST): return u
+  if u.op is Ops.VECTORIZE: return u.replace(src=u.src[::-1])
+  if u.op not in (Ops.AND, Ops.OR, Ops.XOR, Ops.ADD, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ): return None
+  sources = [turned(s) for s in u.src]
+  return u.replace(src=tuple([s for s in sources if s is not None])) if None not in sources else None
 
 def loaded_rows(u: UOp, at: StridedAddress, position: int, each: int) -> list[UOp]:
   """Load the pieces of a block. Row q has the pieces of lanes q, q + each, ..., one in each part of 16 bytes."""

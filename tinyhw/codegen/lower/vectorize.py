@@ -252,7 +252,8 @@ class Vectorizer:
     if split is not None and split[1] == -1 and rest and self.maskable(place) and self.turns(u.dtype, n):
       from tinyhw.codegen.lower.strided import backwards  # hidden: as `strided`
       index = UOp(Ops.INDEX, place.dtype, (buffer, near(make(Ops.ADD, weakint, (split[0], number(1 - n))), buffer, n)))
-      return backwards(index, widen(rest[0], n), widen(rest[1], n))
+      found = backwards(index, widen(rest[0], n), widen(rest[1], n))
+      if found is not None: return found
     if self.capabilities.gathers and place.dtype.itemsize in GATHERED_BYTES:
       index = UOp(Ops.INDEX, place.dtype, (buffer, widen(self.vector_index(i), n)))
       return UOp(Ops.LOAD, u.dtype.vec(n), (index, *[widen(s, n) for s in rest]))
