@@ -33,6 +33,12 @@ def test_sources_of_an_early_result() -> None:
   assert overwritten(made(wide(), 4, 6, 8), Reg(ONE, index=4)) is not None, "what it would read"
   assert overwritten(made(wide(tie=2), 4, 6, 4)) is None and overwritten(made(wide(tie=2), 4, 5, 4)) is not None
 
+def test_a_result_that_is_read_too_is_no_source_of_its_own() -> None:
+  """Its old value is in its register; another source must not be."""
+  row = Inst("masked", None, (Operand("d", Access.BOTH, ONE, early=True), Operand("m", Access.READ, ONE)))
+  assert overwritten(MInst(row, [Reg(ONE, index=5), Reg(ONE, index=4)])) is None
+  assert overwritten(MInst(row, [Reg(ONE, index=5), Reg(ONE, index=5)])) is not None
+
 def test_the_error_names_the_instruction() -> None:
   function = Function("k")
   function.blocks = [Block(0)]
