@@ -1,5 +1,6 @@
 """linalg/factors.py against PyTorch: values, types, shapes, gradients. Some by hand."""
 from __future__ import annotations
+from typing import Any
 
 import pytest
 from torch_cases import agree
@@ -7,6 +8,7 @@ from torch_cases import agree
 import numpy as np
 
 import tinyhw.compat.torch as torch
+from tinyhw import TinyJit
 from tinyhw.errors import ArgumentError, ShapeError
 
 CASES = """
@@ -50,3 +52,14 @@ def test_refuses() -> None:
   with pytest.raises(ArgumentError, match="matrix 1 of the batch is not positive definite"):
     torch.linalg.cholesky(torch.tensor([[[1.0]], [[-1.0]]]))
   with pytest.raises(ShapeError, match="square"): torch.linalg.cholesky(torch.ones(2, 3))
+
+@pytest.mark.parametrize("f", (lambda a: torch.linalg.lu(a)[1], torch.linalg.det, lambda a: torch.linalg.qr(a)[1],
+                               lambda a: torch.linalg.eigh(a + a.T)[0], torch.linalg.svdvals,
+                               lambda a: torch.linalg.cholesky_ex(a @ a.T)[0]),
+                         ids=("lu", "det", "qr", "eigh", "svdvals", "cholesky"))
+def test_captured(f: Any) -> None:
+  """A TinyJit replays the kernels of a factorization on other matrices."""
+  captured = TinyJit(lambda a: f(a).contiguous().realize())
+  for seed in range(4):
+    a = torch.tensor(np.random.default_rng(seed).normal(size=(6, 6)).astype(np.float32))
+    np.testing.assert_allclose(captured(a).numpy(), f(a).numpy(), atol=1e-5)

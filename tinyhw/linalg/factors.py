@@ -175,7 +175,8 @@ def _pivoted_columns(x: Tensor, steps: int) -> tuple[Tensor, Tensor]:
 def differentiable_lu(a: Tensor) -> tuple[Tensor, Tensor]:
   """Return pivoted(a), with the gradient of square, wide and tall matrices."""
   found, order = pivoted(a.detach())[:2]
-  def rule(x: Tensor, g: Tensor, _: Tensor) -> tuple[Tensor]: return (_lu_gradient(x, g, order),)
+  rows = order.uop     # a Tensor that the rule keeps would be one that a TinyJit cannot replay
+  def rule(x: Tensor, g: Tensor, _: Tensor) -> tuple[Tensor]: return (_lu_gradient(x, g, Tensor._new(rows)),)
   return with_rule(found, (a,), rule), order
 
 def _lu_gradient(x: Tensor, g: Tensor, order: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ import pytest
 from test.helpers import arrays
 from tinyhw import Tensor
 from tinyhw.dtype import dtypes
+from tinyhw.function import function
 from tinyhw.methods.loops.kernel import Loops, Stored, count_of, in_order, run, width_of
 from tinyhw.uop.ops import KernelInfo, UOp
 
@@ -28,3 +29,12 @@ def test_sizes() -> None:
   assert count_of([2, 3]) == 6 and count_of([]) == 1
   assert width_of(5, dtypes.float32) == (5, 5) and width_of(20, dtypes.float32) == (32, 32)
   assert width_of(250, dtypes.float32) == (256, 64) and width_of(40, dtypes.float64) == (40, 8)
+
+def test_inside_of_a_function_nothing_runs() -> None:
+  """There, decompositions are expressions, whatever the device."""
+  a = arrays((3, 3))[0]
+  @function
+  def factor(x: Tensor) -> Tensor:
+    assert not in_order(x)
+    return x.qr()[0]
+  np.testing.assert_allclose(np.abs(factor(Tensor(a)).numpy()), np.abs(Tensor(a).qr()[0].numpy()), atol=1e-6)

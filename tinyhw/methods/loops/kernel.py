@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tinyhw.dtype import DType, dtypes
+from tinyhw.engine.thread import this_thread
 from tinyhw.methods.graph.places import runs_in_order
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
@@ -17,8 +18,8 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 LANE_BYTES = 64    # of the widest register, on every device: results are the same
 
 def in_order(x: Tensor) -> bool:
-  """Can such kernels work on x's device, and fast?"""
-  return isinstance(x.device, str) and runs_in_order(x.uop)
+  """Can such kernels work on x's device, and fast? Inside of a `function`, nothing runs."""
+  return isinstance(x.device, str) and this_thread.traced is None and runs_in_order(x.uop)
 
 def run(sink: UOp, written: tuple[Tensor, ...], read: tuple[Tensor, ...] = ()) -> None:
   """Run a kernel. Its parameters are the tensors that it writes, which have storage of their own, and those that it
