@@ -6,7 +6,7 @@ from test.helpers import arrays
 from tinyhw import Tensor
 from tinyhw.dtype import dtypes
 from tinyhw.function import function
-from tinyhw.methods.loops.kernel import Loops, Stored, count_of, in_order, run, width_of
+from tinyhw.methods.loops.kernel import Loops, MatrixParam, count_of, in_order, run, width_of
 from tinyhw.uop.ops import KernelInfo, UOp
 
 def test_running_sums_of_rows(engine: str) -> None:
@@ -15,7 +15,7 @@ def test_running_sums_of_rows(engine: str) -> None:
   x = Tensor(a).clone()
   if not in_order(x): pytest.skip("no long loops")
   loops = Loops(2, dtypes.float32)
-  rows = Stored(loops, 0, 2, 5, 33)
+  rows = MatrixParam(loops, 0, 2, 5, 33)
   k, j = loops.steps(4), loops.loop(33)
   own = (*loops.each, k)
   run(UOp.sink(rows.at(k + 1, j).store(rows(k + 1, j) + rows(k, j), *own, j),

@@ -157,16 +157,16 @@ def backwards(index: UOp, gate: UOp, other: UOp) -> UOp | None:
   gate, other: as the result has them.
   """
   last_first = tuple(range(other.dtype.count - 1, -1, -1))
-  mask = turned(gate)
+  mask = reversed_lanes(gate)
   if mask is None: return None
   return shuffle(last_first, UOp(Ops.LOAD, other.dtype, (index, mask, shuffle(last_first, other))))
 
-def turned(u: UOp) -> UOp | None:
+def reversed_lanes(u: UOp) -> UOp | None:
   """Return a mask, or an index in it, with its lanes from the last to the first. None for what needs a SHUFFLE."""
   if u.op in (Ops.CONST, Ops.BROADCAST): return u
   if u.op is Ops.VECTORIZE: return u.replace(src=u.src[::-1])
   if u.op not in (Ops.AND, Ops.OR, Ops.XOR, Ops.ADD, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ): return None
-  sources = [turned(s) for s in u.src]
+  sources = [reversed_lanes(s) for s in u.src]
   return u.replace(src=tuple([s for s in sources if s is not None])) if None not in sources else None
 
 def loaded_rows(u: UOp, at: StridedAddress, position: int, each: int) -> list[UOp]:

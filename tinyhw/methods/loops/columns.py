@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.methods.loops.kernel import (
-  Loops, Stored, count_of, equal, magnitude, quotient, root, run, sum_of, width_of)
+  Loops, MatrixParam, count_of, equal, magnitude, quotient, root, run, sum_of, width_of)
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import KernelInfo, UOp
@@ -33,9 +33,9 @@ def lu_kernel(lead: int, m: int, n: int, dtype: DType) -> UOp:
   """
   loops = Loops(lead, dtype)
   room, width = width_of(n, dtype)
-  x, order = Stored(loops, 0, lead, m, room), Stored(loops, 1, lead, 1, m, dtypes.int32)
+  x, order = MatrixParam(loops, 0, lead, m, room), MatrixParam(loops, 1, lead, 1, m, dtypes.int32)
   steps = min(m, n)
-  pivots, signs = (Stored(loops, slot, lead, 1, steps) for slot in (2, 3))
+  pivots, signs = (MatrixParam(loops, slot, lead, 1, steps) for slot in (2, 3))
   count = next(c for c in (TOGETHER, 2, 1) if steps % c == 0)
   step = loops.steps(steps // count)
   start = step * count
@@ -62,8 +62,8 @@ def lu_kernel(lead: int, m: int, n: int, dtype: DType) -> UOp:
         stores.append(x.at(i, at).store(rest(at), *own, row, b, j))
   return UOp.sink(*stores, arg=KernelInfo())
 
-def _few_columns(loops: Loops, x: Stored, step: UOp, count: int, order: Stored, pivots: Stored,
-                 signs: Stored) -> list[UOp]:
+def _few_columns(loops: Loops, x: MatrixParam, step: UOp, count: int, order: MatrixParam, pivots: MatrixParam,
+                 signs: MatrixParam) -> list[UOp]:
   """Return the stores that factor the next `count` columns, and exchange whole rows."""
   m, zero, one = x.rows, loops.number(0), loops.number(1)
   k = loops.steps(count)
@@ -115,7 +115,7 @@ def lu(a: Tensor) -> Pivoted:
 def cholesky_kernel(lead: int, m: int, n: int, dtype: DType) -> UOp:
   """low: (lead, n, m), the first n columns of the triangle; a: the same of the matrix."""
   loops = Loops(lead, dtype)
-  low, a = Stored(loops, 0, lead, n, m), Stored(loops, 1, lead, n, m)
+  low, a = MatrixParam(loops, 0, lead, n, m), MatrixParam(loops, 1, lead, n, m)
   k = loops.steps(n)
   j = loops.terms(k)
   pivot = root(a(k, k) - (low(j, k) * low(j, k)).reduce(Ops.ADD, j))
@@ -141,7 +141,7 @@ def substitution_kernel(lead: int, n: int, width: int, upper: bool, unit: bool, 
   loops = Loops(lead, dtype)
   blocks, width = (1, width) if width <= 2 * WIDTH else (width // WIDTH, WIDTH)
   each = loops.each
-  x, a, b = (Stored(loops, slot, lead, n, d) for slot, d in enumerate((blocks * width, n, blocks * width)))
+  x, a, b = (MatrixParam(loops, slot, lead, n, d) for slot, d in enumerate((blocks * width, n, blocks * width)))
   block = loops.loop(blocks) if blocks > 1 else None
   if block is not None: each = (*each, block)
   k = loops.steps(n)
@@ -170,8 +170,8 @@ def substituted(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
 def qr_kernel(lead: int, m: int, n: int, steps: int, dtype: DType) -> UOp:
   """x: (lead, n, m), columns of the matrices. corner, norm, scale: (lead, steps), see `reflected`."""
   loops = Loops(lead, dtype)
-  x = Stored(loops, 0, lead, n, m)
-  corners, norms, scales = (Stored(loops, slot, lead, 1, steps) for slot in (1, 2, 3))
+  x = MatrixParam(loops, 0, lead, n, m)
+  corners, norms, scales = (MatrixParam(loops, slot, lead, 1, steps) for slot in (1, 2, 3))
   zero, one = loops.number(0), loops.number(1)
   k = loops.steps(steps)
   i = loops.terms(m)

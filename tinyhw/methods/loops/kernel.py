@@ -47,7 +47,7 @@ class Loops:
 
   def number(self, x: float) -> UOp: return UOp.const(self.dtype, x)
 
-class Stored:
+class MatrixParam:
   """A parameter of the kernel: a matrix (or row) of each item of a batch. `at` is the place of an element."""
   def __init__(self, loops: Loops, slot: int, lead: int, rows: int, columns: int, dtype: DType | None = None) -> None:
     self.memory = UOp.param(slot, dtype or loops.dtype, lead * rows * columns)

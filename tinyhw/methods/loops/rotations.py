@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.methods.loops.kernel import (
-  LANE_BYTES, Loops, Stored, count_of, equal, magnitude, quotient, root, run, width_of)
+  LANE_BYTES, Loops, MatrixParam, count_of, equal, magnitude, quotient, root, run, width_of)
 from tinyhw.methods.loops.tridiagonal import eigen
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import KernelInfo, UOp
@@ -36,8 +36,9 @@ def rotation_kernel(lead: int, m: int, n: int, wanted: bool, dtype: DType) -> UO
   loops = Loops(lead, dtype)
   m, other, width = layout(m, n, dtype)
   room = m + other if wanted else m
-  x, norms, largest = Stored(loops, 0, lead, n, room), Stored(loops, 1, lead, 1, n), Stored(loops, 2, lead, 1, 1)
-  ends, steps = (Stored(loops, 3 + k, lead, 1, size, dtypes.int32) for k, size in enumerate((SWEEPS + 1, 1)))
+  x, norms = MatrixParam(loops, 0, lead, n, room), MatrixParam(loops, 1, lead, 1, n)
+  largest = MatrixParam(loops, 2, lead, 1, 1)
+  ends, steps = (MatrixParam(loops, 3 + k, lead, 1, size, dtypes.int32) for k, size in enumerate((SWEEPS + 1, 1)))
   zero, one = loops.number(0), loops.number(1)
   least = 2.0 ** -dtypes.finfo(dtype)[1] * m ** 0.5
   s = loops.steps(SWEEPS)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.methods.loops.columns import product
-from tinyhw.methods.loops.kernel import Loops, Stored, count_of, equal, magnitude, quotient, root, run, width_of
+from tinyhw.methods.loops.kernel import Loops, MatrixParam, count_of, equal, magnitude, quotient, root, run, width_of
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -26,8 +26,9 @@ def reduction_kernel(lead: int, n: int, dtype: DType) -> UOp:
   room). n is at least 2."""
   loops = Loops(lead, dtype)
   room, width = width_of(n, dtype)
-  x, vectors = Stored(loops, 0, lead, n, room), Stored(loops, 1, lead, n, room)
-  beside, scales, work = Stored(loops, 2, lead, 1, n), Stored(loops, 3, lead, 1, n), Stored(loops, 4, lead, 1, room)
+  x, vectors = MatrixParam(loops, 0, lead, n, room), MatrixParam(loops, 1, lead, n, room)
+  beside, scales = MatrixParam(loops, 2, lead, 1, n), MatrixParam(loops, 3, lead, 1, n)
+  work = MatrixParam(loops, 4, lead, 1, room)
   zero, one = loops.number(0), loops.number(1)
   k = loops.steps(n - 1)
   own = (*loops.each, k)
@@ -69,9 +70,9 @@ def iteration_kernel(lead: int, n: int, wanted: bool, dtype: DType) -> UOp:
   converged; state: (lead, 4); rows: (lead, n, room), eigenvectors as rows, if they are wanted."""
   loops = Loops(lead, dtype)
   room, width = width_of(n, dtype)
-  d, e = Stored(loops, 0, lead, 1, n), Stored(loops, 1, lead, 1, n)
-  left, state = Stored(loops, 2, lead, 1, 2, dtypes.int32), Stored(loops, 3, lead, 1, 4)
-  rows = Stored(loops, 4, lead, n, room)
+  d, e = MatrixParam(loops, 0, lead, 1, n), MatrixParam(loops, 1, lead, 1, n)
+  left, state = MatrixParam(loops, 2, lead, 1, 2, dtypes.int32), MatrixParam(loops, 3, lead, 1, 4)
+  rows = MatrixParam(loops, 4, lead, n, room)
   zero, one = loops.number(0), loops.number(1)
   eps = 2.0 ** -dtypes.finfo(dtype)[1]
   def place(i: UOp) -> UOp: return i.cast(dtypes.weakint).maximum(0).minimum(n - 1)
@@ -104,12 +105,12 @@ def iteration_kernel(lead: int, n: int, wanted: bool, dtype: DType) -> UOp:
   none = equal(r, zero)
   sine, cosine = none.where(zero, quotient(f, r)), none.where(one, quotient(g, r))
   above = d(0, other(i)) - p
-  turned = (d(0, i) - above) * sine + cosine * b * 2.0
-  moved = sine * turned
+  rotated = (d(0, i) - above) * sine + cosine * b * 2.0
+  moved = sine * rotated
   stores += [e.at(0, other(i)).store((u < 1).where(zero, r), *inner),
              d.at(0, other(i)).store(above + moved, *inner),
              state.at(0, 0).store(sine, *inner), state.at(0, 1).store(cosine, *inner),
-             state.at(0, 2).store(cosine * turned - b, *inner), state.at(0, 3).store(moved, *inner)]
+             state.at(0, 2).store(cosine * rotated - b, *inner), state.at(0, 3).store(moved, *inner)]
   if wanted:
     block, j = loops.loop(room // width), loops.loop(width)
     at = block * width + j
