@@ -15,9 +15,6 @@ from tinyhw.methods.checks import flag
 from tinyhw.methods.data.interchange import Interchange
 from tinyhw.methods.graph import graph
 from tinyhw.methods.graph.views import static
-from tinyhw.methods.loops import columns
-from tinyhw.methods.loops.kernel import in_order
-from tinyhw.methods.loops.rotations import orthogonal_columns
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -72,6 +69,7 @@ class Decomposition(Interchange):
     """Return the singular values (..., min(m, n)) in descending order, as svd does. They have no gradient."""
     x, scale = self.detach()._scaled()
     if int(x.shape[-2]) < int(x.shape[-1]): x = x.transpose(-2, -1)
+    from tinyhw.methods.loops.rotations import orthogonal_columns  # 1 ms to load, for few programs
     s = orthogonal_columns(x, False)[0].square().sum(-2).sqrt().sort(-1, descending=True)[0]
     return s.mul(scale.squeeze(-1)).cast(least_upper_float(self.dtype))
 
@@ -135,6 +133,8 @@ def _orthogonal(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
   """Return the first `count` columns of Q, and R, with x = Q @ R."""
   *lead, m, n = [int(d) for d in x.shape]
   steps = min(m - 1, n)
+  from tinyhw.methods.loops import columns  # 1 ms to load, for few programs
+  from tinyhw.methods.loops.kernel import in_order  # as above
   if steps < 1 or 0 in lead or not in_order(x):
     reflections, r = _triangle(x, steps)
     return _product(reflections, tuple(lead), m, count, x), r
@@ -171,7 +171,9 @@ def _rotated(x: Tensor) -> tuple[Tensor, Tensor]:
   A round rotates pairs of neighbours in a circle. Then all columns but the first move on by one position.
   """
   *lead, m, n = [int(d) for d in x.shape]
+  from tinyhw.methods.loops.kernel import in_order  # 1 ms to load, for few programs
   if in_order(x):
+    from tinyhw.methods.loops.rotations import orthogonal_columns  # as above
     columns, v = orthogonal_columns(x)
     assert v is not None, "it is wanted"
     return columns, v

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 import gc
 import os
 import pickle
-import select
 import signal
 import sys
 import threading
+import time
 from typing import TypeVar
 import warnings
 
@@ -31,7 +31,8 @@ T = TypeVar("T")
 TASKS_PER_PROCESS = 3       # with fewer, a fork costs more than it saves
 MOST_PROCESSES = 16
 MOST_TASKS = 1 << 16        # numbers of two bytes
-PATIENCE_MS = 60_000        # for a child, after all tasks are taken; then its tasks are done again
+PATIENCE_S = 60.0           # for a child, after all tasks are taken; then its tasks are done again
+PAUSE_S = 0.001             # between two looks at a child. `select` would be a module of the program's, if it has one
 
 def processes_for(tasks: int) -> int:
   """Return the number of processes for a number of tasks, this one included; 1 where forks are not safe.
@@ -91,14 +92,18 @@ def _child(work: Callable[[int], T], ready: int) -> tuple[int, int]:
   finally: os._exit(0)
 
 def _received(end: int) -> dict[int, T]:
-  """Return the results of a child; none if it died or takes too long."""
-  data, waiting = bytearray(), select.poll()
-  waiting.register(end, select.POLLIN)
-  while waiting.poll(PATIENCE_MS):
-    part = os.read(end, 1 << 16)
-    if part: data += part
-    else: break
-  else: return {}
+  """Return the results of a child; none if it died, or sends nothing for too long."""
+  os.set_blocking(end, False)
+  data, since = bytearray(), time.monotonic()
+  while True:
+    try: part = os.read(end, 1 << 16)
+    except BlockingIOError:
+      if time.monotonic() - since > PATIENCE_S: return {}
+      time.sleep(PAUSE_S)
+      continue
+    if not part: break
+    data += part
+    since = time.monotonic()
   try: return pickle.loads(data)  # type: ignore[no-any-return]  # of the dict that the child wrote
   except (pickle.UnpicklingError, EOFError): return {}
 
