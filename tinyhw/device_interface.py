@@ -215,6 +215,10 @@ def _rest() -> None:
   """End native threads before the interpreter frees its memory."""
   for device in list(_open): device.rest()
 
+def are_all_of_the_host() -> bool:
+  """Do all open devices work for their caller alone? Then a child of a fork disturbs nothing."""
+  return not any(device.is_asynchronous for device in list(_open))
+
 _forking: list[Compiled] = []
 
 def _before_fork() -> None:

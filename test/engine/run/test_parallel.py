@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
-from tinyhw.config import Context
+from tinyhw.config import EMULATE, Context
 from tinyhw.engine.run import parallel
 from tinyhw.engine.run.parallel import MOST_TASKS, processes_for, results
 
 if not hasattr(os, "fork"): pytest.skip("this system has no forks", allow_module_level=True)
+
+if EMULATE: pytest.skip("a GPU belongs to the process that opened it", allow_module_level=True)
 
 HERE = os.getpid()
 
@@ -96,6 +98,7 @@ def test_an_interrupt_ends_the_children() -> None:
 
 def test_the_number_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(threading, "active_count", lambda: 1)
+  monkeypatch.setattr(parallel, "are_all_of_the_host", lambda: True)
   monkeypatch.setattr(parallel, "available_cores", lambda: 40)
   monkeypatch.setattr(sys, "platform", "linux")
   with Context(PARALLEL=-1): assert [processes_for(n) for n in (0, 5, 6, 30, 1000)] == [1, 1, 2, 10, 16]
@@ -107,6 +110,9 @@ def test_the_number_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(threading, "active_count", lambda: 2)
     assert processes_for(100) == 1, "another thread may hold a lock"
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    monkeypatch.setattr(parallel, "are_all_of_the_host", lambda: False)
+    assert processes_for(100) == 1, "a GPU is open"
 
 PROGRAM = """
 import os, sys

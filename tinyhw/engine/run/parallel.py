@@ -24,6 +24,7 @@ from typing import TypeVar
 import warnings
 
 from tinyhw.config import PARALLEL
+from tinyhw.device_interface import are_all_of_the_host
 from tinyhw.threads import available_cores
 
 T = TypeVar("T")
@@ -38,9 +39,10 @@ def processes_for(tasks: int) -> int:
   """Return the number of processes for a number of tasks, this one included; 1 where forks are not safe.
 
   Other threads of the program may hold locks of other libraries. Other systems than Linux have libraries that do not
-  work after a fork.
+  work after a fork. GPUs and their libraries belong to the process that opened them.
   """
   if tasks < 2 * TASKS_PER_PROCESS or sys.platform != "linux" or threading.active_count() > 1: return 1
+  if not are_all_of_the_host(): return 1
   most = available_cores() if PARALLEL < 0 else max(PARALLEL.value, 1)
   return min(most, tasks // TASKS_PER_PROCESS, MOST_PROCESSES)
 
