@@ -114,6 +114,31 @@ def test_the_number_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "are_all_of_the_host", lambda: False)
     assert processes_for(100) == 1, "a GPU is open"
 
+ORPHANS = """
+import os, signal, sys, time
+from tinyhw.engine.run.parallel import results
+here = os.getpid()
+def work(k):
+  if os.getpid() != here:
+    print(os.getpid(), flush=True)
+    return bytes(1 << 20)
+  time.sleep(1)
+  os.kill(here, signal.SIGKILL)
+results(work, 2, 2)
+"""
+
+def test_a_child_ends_when_its_parent_is_killed() -> None:
+  """It is about to send more than a pipe holds."""
+  done = subprocess.run([sys.executable, "-c", ORPHANS], capture_output=True, text=True, timeout=60,
+                        env={"PYTHONPATH": str(Path(__file__).parents[3]), "PATH": ""})
+  assert done.returncode == -signal.SIGKILL and done.stdout
+  child = Path("/proc") / done.stdout.split()[0]
+  for _ in range(200):
+    if not child.exists() or "\nState:\tZ" in (child / "status").read_text(): return
+    time.sleep(0.02)
+  os.kill(int(child.name), signal.SIGKILL)
+  pytest.fail("the child waits for ever")
+
 PROGRAM = """
 import os, sys
 from tinyhw import Tensor

@@ -134,9 +134,9 @@ def mode() -> tuple[int, ...]:
   """Return the variables on which code depends, and whether code was verified; 0 or False by default."""
   return NOOPT.value, BEAM.value, not NV_BASES.value, bool(CHECK.value), *[variable.value for variable in ALLOWED]
 
-def cache_key(sink: UOp, arch: str, device: str) -> str | None:
-  """Return `disk_key`, or None where the compiler has to run, since its steps are wanted."""
-  return disk_key(sink, arch, device) if DEBUG < 3 and not SPEC and not VIZ and not DUMP else None
+def are_steps_wanted() -> bool:
+  """Has the compiler to run here, one kernel after the other, since its steps are shown, checked or recorded?"""
+  return DEBUG >= 3 or bool(SPEC or VIZ or DUMP)
 
 def compile_kernel(sink: UOp, arch: str, device: str = "") -> CachedKernel:
   """Compile a kernel to Code for an architecture. The disk cache is asked first unless listings are wanted.
@@ -144,7 +144,7 @@ def compile_kernel(sink: UOp, arch: str, device: str = "") -> CachedKernel:
   device: the machine for which it compiles, and whose costs DEBUG=7 shows. Without one, the architecture's backend
   assumes a machine.
   """
-  key = cache_key(sink, arch, device)
+  key = None if are_steps_wanted() else disk_key(sink, arch, device)
   if key is not None:
     found = diskcache_get("code", key)
     if isinstance(found, CachedKernel): return found
@@ -161,8 +161,9 @@ def compile_kernels(sinks: Sequence[UOp], arch: str, device: str = "") -> list[C
 
 def _in_processes(sinks: Sequence[UOp], arch: str, device: str) -> dict[UOp, CachedKernel]:
   """Compile the kernels that the disk cache lacks in several processes. Return those that it has, too."""
-  if DEBUG >= 3 or SPEC or VIZ or DUMP or trace.recorder is not None: return {}
+  if are_steps_wanted() or trace.recorder is not None: return {}
   from tinyhw.engine.run import parallel  # hidden: for schedules of many new kernels
+  if parallel.processes_for(len(sinks)) == 1: return {}
   keys = {sink: disk_key(sink, arch, device) for sink in sinks}
   found = {sink: kernel for sink, key in keys.items() if key is not None
            and isinstance(kernel := diskcache_get("code", key), CachedKernel)}

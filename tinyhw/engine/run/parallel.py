@@ -41,10 +41,9 @@ def processes_for(tasks: int) -> int:
   Other threads of the program may hold locks of other libraries. Other systems than Linux have libraries that do not
   work after a fork. GPUs and their libraries belong to the process that opened them.
   """
-  if tasks < 2 * TASKS_PER_PROCESS or sys.platform != "linux" or threading.active_count() > 1: return 1
-  if not are_all_of_the_host(): return 1
-  most = available_cores() if PARALLEL < 0 else max(PARALLEL.value, 1)
-  return min(most, tasks // TASKS_PER_PROCESS, MOST_PROCESSES)
+  if sys.platform != "linux" or threading.active_count() > 1 or not are_all_of_the_host(): return 1
+  most = available_cores() if PARALLEL < 0 else PARALLEL.value
+  return max(min(most, tasks // TASKS_PER_PROCESS, MOST_PROCESSES), 1)
 
 def results(work: Callable[[int], T], tasks: int, processes: int) -> dict[int, T]:
   """Return work(k) for numbers below `tasks`, by number. Tasks that failed are left out.
@@ -89,6 +88,7 @@ def _child(work: Callable[[int], T], ready: int) -> tuple[int, int]:
     os.close(results)
     return end, process
   try:
+    os.close(end)    # so that a write fails when the parent is gone
     gc.disable()
     with open(results, "wb") as file: pickle.dump(dict(_done(work, ready)), file, pickle.HIGHEST_PROTOCOL)
   finally: os._exit(0)
