@@ -19,7 +19,7 @@ from tinyhw.config import DEBUG, DEV, EMULATE, PLUGINS
 from tinyhw.device_interface import (
   Allocator as Allocator, Compiled as Compiled, Compiler as Compiler, Kept as Kept, LRUAllocator as LRUAllocator,
   Launch as Launch, Recording as Recording, Returned as Returned, VECTOR_BYTES as VECTOR_BYTES,
-  show_bytes as show_bytes)
+  are_all_of_the_host as are_all_of_the_host, show_bytes as show_bytes)
 from tinyhw.dtype import DType
 from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError, OutOfMemory
 from tinyhw.helpers import GlobalCounters

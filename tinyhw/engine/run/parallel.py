@@ -24,7 +24,7 @@ from typing import TypeVar
 import warnings
 
 from tinyhw.config import PARALLEL
-from tinyhw.device_interface import are_all_of_the_host
+from tinyhw.device import are_all_of_the_host
 from tinyhw.threads import available_cores
 
 T = TypeVar("T")
