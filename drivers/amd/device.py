@@ -11,7 +11,7 @@ from tinyhw.drivers.amd import faults
 from tinyhw.drivers.amd.aql import AQL_RING_BYTES, AqlQueue
 from tinyhw.drivers.amd.commands import Commands
 from tinyhw.drivers.amd.events import Events
-from tinyhw.drivers.amd.kfd import CODE, HOST, USER, VRAM, Kfd, MemoryKind, Reserved, leave
+from tinyhw.drivers.amd.kfd import CODE, HOST, USER, VRAM, Kfd, MemoryKind, Reserved
 from tinyhw.drivers.amd.launch import AMDRecording, AMDProgram
 from tinyhw.drivers.amd.queue import ComputeQueue, Pm4Queue
 from tinyhw.drivers.amd.sdma import CopyQueue
@@ -97,7 +97,6 @@ class AMDDevice(GpuDevice):
 
   def to_ns(self, ticks: int) -> int: return ticks * TICK_NS
   def hand_over(self, left: RetainedMemory) -> None: self.kfd.kept[self.gpu.gpu_id] = left
-  def leave(self) -> None: leave(self.kfd.box)
 
   @property
   def event(self) -> tuple[int, int]:

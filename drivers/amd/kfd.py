@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import os
 from typing import Any
 
 from tinyhw.autogen.amd import kfd_ioctl
@@ -172,22 +173,16 @@ class Kfd:
     self.renders.clear()
     self.node.close()
 
-_connections: dict[int, Kfd] = {}
+_connections: dict[tuple[int, int], Kfd] = {}
 
 def connect(box: HostFiles) -> Kfd:
-  """Return the connection of this process, made at the first call."""
-  found = _connections.get(id(box))
-  if found is None: found = _connections[id(box)] = Kfd(box)  # it holds the box, so the id stays unique
+  """Return the connection of this process, made at the first call. The child of a fork makes its own."""
+  key = os.getpid(), id(box)
+  found = _connections.get(key)
+  if found is None: found = _connections[key] = Kfd(box)  # it holds the box, so the id stays unique
   return found
 
 def forget(box: HostFiles) -> None:
   """Close the connection, for tests that make computers of their own."""
-  found = _connections.pop(id(box), None)
+  found = _connections.pop((os.getpid(), id(box)), None)
   if found is not None: found.close()
-
-def leave(box: HostFiles) -> None:
-  """Close the files of the connection and nothing else. For the child of a fork, which owns neither them nor memory and
-  queues."""
-  found = _connections.pop(id(box), None)
-  if found is None: return
-  for node in (*found.renders.values(), found.node): node.close()

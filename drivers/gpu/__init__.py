@@ -10,6 +10,7 @@
 | parameters.py | the check of launches, for drivers whose library takes arguments by calls |
 | order.py | dependences between launches |
 | device.py | one GPU: the order of its queues' work, its memory, its loss |
+| forks.py | libraries that do not work in the child of a fork |
 | reports.py | the report about a GPU that is lost |
 | doctor.py | reasons why a GPU cannot be driven that are the same for all vendors |
 | selftest/ | steps of the self-tests of all GPUs, the steps with kernels, memory and queues for them |

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
 from tinyhw.drivers.gpu import reports
-from tinyhw.drivers.gpu.launch import GpuRecording, GpuProgram, Work, explain, work_of
+from tinyhw.drivers.gpu.launch import ANEW, GpuRecording, GpuProgram, Work, explain, work_of
 from tinyhw.drivers.gpu.memory import GpuAllocator, Memory, Stage
 from tinyhw.drivers.gpu.order import EVERYTHING, Queues, AccessedRanges, order, address_range, touched, written
 from tinyhw.drivers.gpu.queue import VIRTUAL_LOOKS, Ring, Timeline, Transient, wait_until
@@ -85,6 +85,7 @@ class GpuDevice(Compiled):
     self.name, self.box, self.lock = name, box, threading.RLock()
     self.lost: str | None = None                                                  # why it cannot be used any more
     self.closed = False
+    self.is_of_parent = False     # is this process the child of a fork, and the GPU open in its parent?
     self.memories: set[Memory] = set()
     self.retired: collections.deque[tuple[Mark, Memory]] = collections.deque()    # freed, but perhaps still in use
     self.returned = Returned(self._release)
@@ -137,10 +138,6 @@ class GpuDevice(Compiled):
 
   def hand_over(self, left: RetainedMemory) -> None:
     """Keep the state that this device leaves until the GPU is opened again."""
-    raise NotImplementedError
-
-  def leave(self) -> None:
-    """In the child of a fork, close the files of the parent."""
     raise NotImplementedError
 
   # **** memory ****
@@ -359,13 +356,14 @@ class GpuDevice(Compiled):
       if self.lost is None and not self._done(self.mark()): self.wait_mark(self.mark())
 
   def after_fork(self, in_child: bool) -> None:
-    """Leave the device in the child of a fork. The child owns neither the files nor the memory, and may open the device
-    again."""
+    """Leave the device in the child of a fork. The child owns neither files (drivers/linux/files.py) nor memory. It may
+    open the device again."""
     if not in_child: return
-    self.leave()
     self.lock = self.allocator.lock = self.code.lock = threading.RLock()
+    for memory in self.memories: memory.leave()
     self.memories.clear()
     self.retired.clear()
+    self.is_of_parent = True
     self.lost = (f"{self.name} belongs to the process that opened it, and this is its child; call "
                  f"Device.close({self.name!r}) to open it anew here, "
                  "or start processes with multiprocessing's \"spawn\"")
@@ -375,6 +373,7 @@ class GpuDevice(Compiled):
     device again."""
     super().close()
     with self.lock:
+      if self.is_of_parent: self.lost = f"this memory of {self.name} is that of the parent process; {ANEW}"
       if self.lost is not None: return
       self.synchronize()
       for allocator in (self.allocator, self.code): allocator.free_cache()

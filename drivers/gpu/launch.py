@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.config import TRACEMETA
 from tinyhw.device import Launch, LRUAllocator
+from tinyhw.drivers.gpu.memory import GpuBuffer, Memory
 from tinyhw.drivers.gpu.order import ANYWHERE, PendingLaunches, AccessedRanges, address_range, touched, written
 from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
@@ -18,9 +19,9 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.trace import Location, caller
 if TYPE_CHECKING:
   from tinyhw.drivers.gpu.device import GpuDevice
-  from tinyhw.drivers.gpu.memory import GpuBuffer
 
 MOST_GROUPS = (1 << 32) - 1
+ANEW = "make the tensor or captured function anew in this child of a fork, or copy tensors to the CPU before the fork"
 _SLOT = struct.Struct("<q")
 
 class Indirect(NamedTuple):
@@ -104,9 +105,17 @@ class GpuProgram:
     """Return the data of a launch. Raises DeviceError, which tells the mistake."""
     buffers, variables, groups = launch.buffers, launch.variables, launch.grid
     try:
+      if Memory.some_of_parent: self.refuse_memory_of_parent(buffers)
       if len(buffers) != self.buffers or not 0 <= groups <= MOST_GROUPS: raise explain(launch)
       return self.slots.pack(*[b.address for b in buffers], *variables, *[0] * bool(self.code.descriptors))
     except (struct.error, AttributeError, TypeError): raise explain(launch) from None
+
+  def refuse_memory_of_parent(self, buffers: Sequence[GpuBuffer]) -> None:
+    """Raise DeviceError for a buffer that only the parent of this process has: its address means other memory here."""
+    self.device.check()
+    for buffer in buffers:
+      if buffer.memory.is_of_parent:
+        raise DeviceError(f"kernel {self.name}: {buffer!r} is memory of the parent process; {ANEW}")
 
   def __del__(self) -> None:
     place = getattr(self, "place", None)
@@ -201,6 +210,7 @@ class GpuRecording:
       raise DeviceError(f"kernel {program.name} has {len(program.code.arguments)} arguments; there is no number "
                         f"{position} to patch")
     try:
+      if not isinstance(value, int) and Memory.some_of_parent: program.refuse_memory_of_parent([value])
       number = value if isinstance(value, int) else value.address
       changes = [(offset, _SLOT.pack(number + added)) for offset, added in program.places(position)]
     except (struct.error, AttributeError):

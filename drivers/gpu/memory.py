@@ -31,13 +31,17 @@ class Memory:
 
   kind, handle: its kind and the kernel's name for it, defined by the driver. The driver adds the reversal of each of
   its steps to `returns`.
+  is_of_parent: the process that forked this one has it; some_of_parent: is there any such memory?
   """
+  some_of_parent = False
+
   def __init__(self, kind: object, address: int, size: int, label: str, returns: Returns, handle: int = 0):
     self.kind, self.address, self.size, self.label, self.returns, self.handle = (kind, address, size, label, returns,
                                                                                  handle)
     self.seen_by: list[Any] = []           # the GPUs, as the driver knows them
     self.owner: object = None              # the device that it belongs to
     self.found: Mapping | None = None
+    self.is_of_parent = False
 
   @property
   def mapping(self) -> Mapping:
@@ -51,6 +55,10 @@ class Memory:
     Raises Refused. A second call does the remaining steps. Its addresses stay reserved until all are done.
     """
     self.returns.close()
+
+  def leave(self) -> None:
+    """Leave it to the parent, in the child of a fork. No kernel of the child may be given its address."""
+    self.is_of_parent = Memory.some_of_parent = True
 
   def __repr__(self) -> str: return f"<{self.label}: {self.size:#x} bytes of {self.kind} at {self.address:#x}>"
 
@@ -152,6 +160,7 @@ class GpuAllocator(LRUAllocator):
     if not isinstance(src, GpuBuffer): return False
     other = src.memory.owner
     if not isinstance(other, type(self.device)): return False
+    other.check()
     try: other.share(dest.memory)
     except Refused: return False
     self.device.wait_mark(self.device.mark())  # wait for this GPU's earlier work on the destination

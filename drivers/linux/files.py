@@ -4,6 +4,10 @@
 a virtual one with the same protocol. So the same driver runs on both. The protocol raises OSError with the kernel's
 errno, as the system calls do. A driver holds a `Node`, which turns that into a DriverError with advice. Nothing here
 knows a vendor.
+
+The child of a fork owns nothing of its parent's devices. It gets no copy of mappings and reserved addresses
+(MADV_DONTFORK), since a store to a doorbell would start the parent's work, and memory would stay as long as the child.
+Its copies of descriptors are closed (`leave_nodes`).
 """
 from __future__ import annotations
 import contextlib
@@ -15,6 +19,7 @@ import os
 import select
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from collections.abc import Mapping as Table
 from typing import Any, Protocol
@@ -59,6 +64,8 @@ class Mapping(Protocol):
     """Read as many bytes as dest (writable, contiguous) holds."""
   def close(self) -> None:
     """End it. A second call does nothing."""
+  def leave(self) -> None:
+    """Count as closed, and do nothing else: in the child of a fork, which has no copy of it."""
 
 class File(Protocol):
   """An opened device file. Refusals are OSErrors with the kernel's errno."""
@@ -74,7 +81,7 @@ class File(Protocol):
   def poll(self, timeout_ms: int) -> bool:
     """Wait until the file has something to read. Return False after the timeout."""
   def close(self) -> None:
-    """Close the descriptor. A second call does nothing."""
+    """Close the descriptor. A second call does nothing. In the child of a fork it closes the child's copy."""
 
 class HostFiles(Protocol):
   """A computer's files.
@@ -130,21 +137,30 @@ def _libc() -> Any:
   libc.mmap.restype = ctypes.c_void_p
   libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
   libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+  libc.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
   return libc
+
+def _keep_from_forks(address: int, length: int) -> None:
+  """Give no copy of a mapping to children of forks. Without the call (other systems than Linux) they have one."""
+  if hasattr(mmap, "MADV_DONTFORK"): _libc().madvise(address, length, mmap.MADV_DONTFORK)
 
 def map_memory(length: int, address: int = 0, prot: int = READ_WRITE, flags: int = MAP_PRIVATE | MAP_ANONYMOUS,
                descriptor: int = -1,
                offset: int = 0) -> HostMapping:
-  """Call mmap of the C library, which unlike Python's takes an address. Raises OSError."""
+  """Call mmap of the C library, which unlike Python's takes an address. Raises OSError.
+
+  The child of a fork gets no copy of a file's memory and of reserved addresses.
+  """
   found = _libc().mmap(address or None, length, prot, flags, descriptor, offset)
   if found in (None, ctypes.c_void_p(-1).value):
     number = ctypes.get_errno()
     raise OSError(number, os.strerror(number))
+  if descriptor >= 0 or prot == PROT_NONE: _keep_from_forks(int(found), length)
   return HostMapping(int(found), length, bool(flags & MAP_FIXED))
 
 class HostMapping:
   """Memory of this process. fixed: it lies in reserved addresses, which stay reserved when it is closed."""
-  __slots__ = ("address", "size", "fixed", "closed", "_bytes", "_words", "_quads")
+  __slots__ = ("address", "size", "fixed", "closed", "_bytes", "_words", "_quads", "__weakref__")
 
   def __init__(self, address: int, size: int, fixed: bool = False):
     self.address, self.size, self.fixed, self.closed = address, size, fixed, False
@@ -179,8 +195,12 @@ class HostMapping:
   def close(self) -> None:
     if self.closed: return
     self.closed = True
-    if self.fixed: _libc().mmap(self.address, self.size, PROT_NONE, RESERVED | MAP_FIXED, -1, 0)
+    if self.fixed:
+      _libc().mmap(self.address, self.size, PROT_NONE, RESERVED | MAP_FIXED, -1, 0)
+      _keep_from_forks(self.address, self.size)
     else: _libc().munmap(self.address, self.size)
+
+  def leave(self) -> None: self.closed = True
 
   def __repr__(self) -> str:
     return f"<mapping of {self.size} bytes at {self.address:#x}{', closed' if self.closed else ''}>"
@@ -307,12 +327,14 @@ class Node:
   def __init__(self, box: HostFiles, path: str, advice: Table[str, Table[int, str]] | None = None,
                flags: int = os.O_RDWR):
     self.path, self.advice = path, advice or {}
+    self.mappings: weakref.WeakSet[Mapping] = weakref.WeakSet()
     try: self.file = box.open(path, flags)
     except PermissionError as error:
       group = box.group(path)
       join = {errno.EACCES: f"join the group {group}, which owns it (sudo usermod -aG {group} $USER), and log in again"}
       raise refusal(f"opening {path}", error, {**join, **self.advice.get("open", {})}) from error
     except OSError as error: raise refusal(f"opening {path}", error, self.advice.get("open")) from error
+    _nodes.add(self)
 
   def fileno(self) -> int: return self.file.fileno()
 
@@ -335,11 +357,30 @@ class Node:
 
   def mmap(self, length: int, offset: int, address: int = 0, prot: int = READ_WRITE) -> Mapping:
     """Map `length` bytes of the file. address: in addresses that the caller has reserved, or 0 for any."""
-    try: return self.file.mmap(length, offset, address, prot, MAP_SHARED | (MAP_FIXED if address else 0))
+    try: found = self.file.mmap(length, offset, address, prot, MAP_SHARED | (MAP_FIXED if address else 0))
     except OSError as error:
       raise refusal(f"{self.path}: mapping {length:#x} bytes", error, self.advice.get("mmap")) from error
+    self.mappings.add(found)
+    return found
 
   def close(self) -> None: self.file.close()
+
+  def leave(self) -> None:
+    """Close the copy of the descriptor that the child of a fork has. The kernel keeps the file for the parent."""
+    for mapping in self.mappings: mapping.leave()
+    self.file.close()
+
+_nodes: weakref.WeakSet[Node] = weakref.WeakSet()
+
+def leave_nodes() -> None:
+  """Leave all nodes, in the child of a fork.
+
+  Open copies would keep memory and queues of the GPU after the parent's end, as long as the child runs.
+  """
+  for node in list(_nodes): node.leave()
+  _nodes.clear()
+
+if hasattr(os, "register_at_fork"): os.register_at_fork(after_in_child=leave_nodes)
 
 # **** order of memory accesses ****
 

@@ -16,6 +16,7 @@ Kernels are Metal's language (codegen/render/metal.py), which the system's compi
 from __future__ import annotations
 from collections.abc import Callable
 
+from tinyhw.drivers.gpu.forks import begin_use
 from tinyhw.drivers.metal.device import MetalDevice
 from tinyhw.drivers.metal.facts import find_device
 from tinyhw.drivers.metal.library import load_library as load_library
@@ -24,5 +25,6 @@ from tinyhw.machine.ir.code import Code
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> MetalDevice:
   """Open Metal device number `ordinal`. Raises DeviceError or DriverError, which have advice."""
+  begin_use("Metal")
   objc = ObjectiveC(load_library())
   return MetalDevice(f"METAL:{ordinal}" if ordinal else "METAL", objc, find_device(objc, ordinal))

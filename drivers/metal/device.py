@@ -15,6 +15,7 @@ from typing import Any
 
 from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
+from tinyhw.drivers.gpu.forks import lost_in_child
 from tinyhw.drivers.gpu.launch import Work, shown, work_of
 from tinyhw.drivers.gpu.parameters import checked
 from tinyhw.drivers.gpu.polling import WaitTime, give_way, pause
@@ -234,8 +235,7 @@ class MetalDevice(Compiled):
     if not in_child: return
     self.lock = self.allocator.lock = threading.RLock()
     self.is_owner = False
-    self.lost = (f"{self.name} belongs to the process that opened it; Metal cannot be used after a fork: start "
-                 f"processes with \"spawn\"")
+    self.lost = lost_in_child(self.name, "Metal")
 
   def close(self) -> None:
     """Finish running work. The device stays as long as buffers of it are referenced."""

@@ -303,11 +303,6 @@ class Card:
     """Free everything. A second call does nothing."""
     self.undo.close()
 
-  def leave(self) -> None:
-    """In the child of a fork, close the node, and nothing else."""
-    self.undo.pop_all()
-    self.node.close()
-
 def opened(connection: RmClient, info: Any) -> Card:
   """Return the process's GPU of a CardInfo, opened at the first call. Raises DeviceError or Refused."""
   found: Card | None = connection.cards.get(info.gpu_id)

@@ -19,6 +19,7 @@ from tinyhw.config import EMULATE, HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import VECTOR_BYTES, Compiled, Launch, LRUAllocator, Returned
 from tinyhw.drivers.gpu import reports
 from tinyhw.drivers.gpu.device import BATCH
+from tinyhw.drivers.gpu.forks import begin_use, lost_in_child
 from tinyhw.drivers.gpu.launch import Work, work_of
 from tinyhw.drivers.gpu.polling import LONGEST_SLEEP, SHARE
 from tinyhw.drivers.gpu.queue import wait_until
@@ -329,8 +330,7 @@ class CudaDevice(Compiled):
   def after_fork(self, in_child: bool) -> None:
     if not in_child: return
     self.lock = self.allocator.lock = threading.RLock()
-    self.lost = (f"{self.name} belongs to the process that opened it; CUDA cannot be used after a fork: start "
-                 f"processes with \"spawn\"")
+    self.lost = lost_in_child(self.name, "CUDA")
 
   def close(self) -> None:
     """Finish running work. The context stays until the process ends: buffers that are still referenced are in it."""
@@ -361,6 +361,7 @@ def open_as(kind: str, ordinal: int, instead: str = "") -> CudaDevice:
   if EMULATE.value:
     raise DeviceError(f"{EMULATE.key}={EMULATE.value}: virtual GPUs have no vendor's library; unset {EMULATE.key}, or "
                       f"use DEV=NV")
+  begin_use("CUDA")
   if not _library:
     library = Library(load_library())
     # cuInit reads the variable. Without it the fastest GPU is number 0, and all numbers, those in CUDA_VISIBLE_DEVICES

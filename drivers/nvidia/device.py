@@ -21,7 +21,6 @@ from tinyhw.drivers.nvidia.card import HOST, USER, VRAM, Card, MemoryKind
 from tinyhw.drivers.nvidia.channel import Channel, make_channels
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.launch import NVRecording, NVProgram
-from tinyhw.drivers.nvidia.rm import forget
 
 TRANSIENT_BYTES = 8 << 20
 SHARED_WINDOW, LOCAL_WINDOW = 0x7294_0000_0000, 0x7293_0000_0000   # unused addresses, 4 GiB each
@@ -110,7 +109,6 @@ class NVDevice(GpuDevice):
 
   def to_ns(self, ticks: int) -> int: return ticks
   def hand_over(self, left: RetainedMemory) -> None: self.card.kept = left
-  def leave(self) -> None: forget(self.card.connection.box, in_child=True)
 
   # **** work ****
 

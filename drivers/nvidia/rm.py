@@ -266,25 +266,16 @@ class RmClient:
     self.undo.close()
     if self.addresses is not None: self.addresses.close()
 
-  def leave(self) -> None:
-    """Close the files and nothing else, in the child of a fork. Neither the files nor their objects belong to it."""
-    self.undo.pop_all()
-    for node in (self.node, self.uvm, self.memory):
-      if node is not None: node.close()
-    for card in self.cards.values(): card.leave()
-
 _connections: dict[tuple[int, int], RmClient] = {}
 
 def connect(box: HostFiles) -> RmClient:
-  """Return the connection of this process, made at the first call."""
+  """Return the connection of this process, made at the first call. The child of a fork makes its own."""
   key = os.getpid(), id(box)
   found = _connections.get(key)
   if found is None: found = _connections[key] = RmClient(box)  # it holds the box, so the id stays unique
   return found
 
-def forget(box: HostFiles, in_child: bool = False) -> None:
-  """Close the connection, for tests that make computers of their own. After a fork, leave the parent's connection."""
-  for key in [key for key in _connections if key[1] == id(box)]:
-    connection = _connections.pop(key)
-    if in_child: connection.leave()
-    else: connection.close()
+def forget(box: HostFiles) -> None:
+  """Close the connection, for tests that make computers of their own."""
+  found = _connections.pop((os.getpid(), id(box)), None)
+  if found is not None: found.close()

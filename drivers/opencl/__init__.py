@@ -14,6 +14,7 @@ Kernels are OpenCL C (codegen/render/opencl.py), which the driver's compiler tra
 from __future__ import annotations
 from collections.abc import Callable
 
+from tinyhw.drivers.gpu.forks import begin_use
 from tinyhw.drivers.opencl.device import ClDevice
 from tinyhw.drivers.opencl.facts import find_device
 from tinyhw.drivers.opencl.library import ClLibrary, load_library
@@ -28,5 +29,6 @@ def library() -> ClLibrary:
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> ClDevice:
   """Open OpenCL device number `ordinal`. Raises DeviceError or DriverError, which have advice."""
+  begin_use("OpenCL")
   found = library()
   return ClDevice(f"OPENCL:{ordinal}" if ordinal else "OPENCL", found, find_device(found, ordinal))

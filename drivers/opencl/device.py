@@ -16,6 +16,7 @@ from typing import Any
 from tinyhw.autogen import opencl as cl
 from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
+from tinyhw.drivers.gpu.forks import lost_in_child
 from tinyhw.drivers.gpu.launch import Work, shown, work_of
 from tinyhw.drivers.gpu.parameters import program_of
 from tinyhw.drivers.gpu.polling import WaitTime, pause
@@ -278,8 +279,7 @@ class ClDevice(Compiled):
   def after_fork(self, in_child: bool) -> None:
     if not in_child: return
     self.lock = self.allocator.lock = threading.RLock()
-    self.lost = (f"{self.name} belongs to the process that opened it; OpenCL cannot be used after a fork: start "
-                 f"processes with \"spawn\"")
+    self.lost = lost_in_child(self.name, "OpenCL")
 
   def close(self) -> None:
     """Finish running work. The context stays as long as buffers of it are referenced."""

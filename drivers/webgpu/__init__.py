@@ -14,6 +14,7 @@ Kernels are WGSL (codegen/render/wgsl.py), which the library translates for the 
 from __future__ import annotations
 from collections.abc import Callable
 
+from tinyhw.drivers.gpu.forks import begin_use
 from tinyhw.drivers.webgpu.device import WgpuDevice
 from tinyhw.drivers.webgpu.facts import find_adapter
 from tinyhw.drivers.webgpu.library import WgpuLibrary, load_library
@@ -28,5 +29,6 @@ def library() -> WgpuLibrary:
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> WgpuDevice:
   """Open WebGPU device number `ordinal`. Raises DeviceError or DriverError, which have advice."""
+  begin_use("WebGPU")
   found = library()
   return WgpuDevice(f"WEBGPU:{ordinal}" if ordinal else "WEBGPU", found, find_adapter(found, ordinal))

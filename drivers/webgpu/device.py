@@ -16,6 +16,7 @@ from tinyhw.autogen import webgpu
 from tinyhw.autogen.webgpu import CallbackInfo
 from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Compiled, Launch, Returned
+from tinyhw.drivers.gpu.forks import lost_in_child
 from tinyhw.drivers.gpu.launch import Work, shown, work_of
 from tinyhw.drivers.gpu.parameters import checked
 from tinyhw.drivers.gpu.polling import WaitTime, pause
@@ -374,8 +375,7 @@ class WgpuDevice(Compiled):
   def after_fork(self, in_child: bool) -> None:
     if not in_child: return
     self.lock = self.allocator.lock = threading.RLock()
-    self.lost = (f"{self.name} belongs to the process that opened it; WebGPU cannot be used after a fork: start "
-                 f"processes with \"spawn\"")
+    self.lost = lost_in_child(self.name, "WebGPU")
 
   def __del__(self) -> None:
     if getattr(self, "lost", "") is not None: return

@@ -4,9 +4,10 @@ import os
 from typing import Any
 
 import pytest
+from gpu.forks import in_child_of_fork
 
 from tinyhw.drivers.linux.files import HostFiles as Files
-from tinyhw.drivers.linux.files import File, Mapping, map_memory
+from tinyhw.drivers.linux.files import READ_WRITE, File, Mapping, map_memory
 from tinyhw.emulator.files import FIRST_DESCRIPTOR, VirtualComputer, VirtualFile, VirtualMapping
 from tinyhw.emulator.errors import EmulatorError
 from tinyhw.errors import DriverError
@@ -107,6 +108,40 @@ def test_mappings_tell_their_watcher_and_let_devices_move() -> None:
   assert it.census() == {} and watcher.log[-1] == ("closed",)
 
 # **** processes ****
+
+class Counting(VirtualFile):
+  """A file that counts its releases."""
+  releases = 0
+  def released(self) -> None: self.releases += 1
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_of_a_fork_does_nothing_to_what_its_parent_has_opened() -> None:
+  it, watcher, moved = box(), Watcher(), []
+  class Mover:
+    def step(self) -> bool:
+      moved.append(1)
+      return True
+  frames = it.physical.allocate(4096)
+  file = Counting(it, "/dev/thing")
+  mapping = VirtualMapping(it, it.physical.map(frames, 0, 4096, 0, READ_WRITE), watcher)
+  mapping.store32(0, 7)
+  it.scheduler.add(Mover())
+  before = len(watcher.log)
+  def child() -> None:
+    moved.clear()
+    with pytest.raises(OSError, match="another process"): file.check("call")
+    mapping.leave()
+    for access in (lambda: mapping.load32(0), lambda: mapping.store32(0, 1)):
+      with pytest.raises(DriverError, match="closed"): access()
+    mapping.close()
+    file.close()
+    assert not moved and not file.releases and len(watcher.log) == before
+  in_child_of_fork(child)
+  assert mapping.load32(0) == 7
+  file.close()
+  mapping.close()
+  assert file.releases == 1 and watcher.log[-1] == ("closed",)
+
 
 class Shared(VirtualComputer):
   """A box that makes a file for each process."""

@@ -110,7 +110,7 @@ def test_the_rules_are_found_to_be_broken() -> None:
 
 # What only one thread at a time can reach, and why.
 GUARDED = {
-  "drivers/amd/kfd.py: found = _connections[id(box)] = Kfd(box)": "a connection opens files, so none is made in vain: "
+  "drivers/amd/kfd.py: found = _connections[key] = Kfd(box)": "a connection opens files, so none is made in vain: "
   "Device._lock is held",
   "drivers/nvidia/rm.py: found = _connections[key] = RmClient(box)": "the same",
   "tinyhw/engine/schedule/schedule.py: made = _schedules[canonical.roots] = make_schedule(canonical.roots)":

@@ -22,6 +22,7 @@ from tinyhw.emulator.errors import EmulatorError
 from tinyhw.emulator.memory.pages import PageTable
 from tinyhw.emulator.memory.physical import Physical
 from tinyhw.emulator.schedule import ActorScheduler
+from tinyhw.errors import DriverError
 
 FIRST_DESCRIPTOR = 1 << 20  # beyond those of real files
 ENOTSUPP = 524              # the kernel's own, not POSIX; programs do see it
@@ -51,11 +52,16 @@ class VirtualMapping:
     self.address, self.size, self.closed = memory.address, memory.size, False
     box.mappings.add(self)
 
+  def _check(self) -> None:
+    if self.closed: raise DriverError(f"an access to {self.memory!r}, which is closed")
+
   def _load(self, offset: int, size: int) -> None:
+    self._check()
     self.box.scheduler.advance(self.box)
     self.watcher.before_load(offset, size)
 
   def _store(self, offset: int, data: bytes | bytearray | memoryview, write: Callable[[], None]) -> None:
+    self._check()
     with self.box.scheduler.whole():
       self.box.scheduler.advance(self.box)
       self.watcher.before_store(offset, data)
@@ -91,8 +97,16 @@ class VirtualMapping:
     self.watcher.closed()
     self.box.mappings.discard(self)
 
+  def leave(self) -> None:
+    self.closed = True
+    self.memory.leave()
+
 class VirtualFile:
-  """An open file of the box. It belongs to the process that opened it. Each device has a subclass."""
+  """An open file of the box. It belongs to the process that opened it. Each device has a subclass.
+
+  The child of a fork has copies of these objects, but shares the pages (physical.py) with its parent. So its calls do
+  nothing to them: they are refused, and a close is not the last one.
+  """
   def __init__(self, box: VirtualComputer, path: str):
     self.box, self.path, self.process, self.closed = box, path, os.getpid(), False
     self.descriptor = box.take_descriptor(self)
@@ -111,6 +125,7 @@ class VirtualFile:
     injected.
     """
     if self.closed: raise refuse(errno.EBADF, "closed")
+    if os.getpid() != self.process: raise refuse(errno.EBADF, "the file is that of another process")
     self.box.injected(call)
     self.box.scheduler.advance(self.box)
 
@@ -118,10 +133,10 @@ class VirtualFile:
     if self.closed: return
     self.closed = True
     self.box.descriptors.pop(self.descriptor, None)
-    self.released()
+    if os.getpid() == self.process: self.released()
 
   def released(self) -> None:
-    """Called when the descriptor is closed."""
+    """Called when the last descriptor is closed."""
 
 class VirtualComputer:
   """A virtual computer, as one process sees it. seed: of every random choice in it.

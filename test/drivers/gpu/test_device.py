@@ -1,10 +1,12 @@
 """One GPU: deadlines, the timeline's end, forks, close and loss."""
+import os
 import sys
 import threading
 from typing import Any
 
 import pytest
 from amd.box import AMDBox, Opener, code
+from gpu.forks import in_child_of_fork
 from gpu.seen import FEW, Seen, seeing
 
 from tinyhw.config import Context
@@ -171,23 +173,41 @@ def test_a_failing_queue_does_not_keep_the_rest_from_being_given_back(opened: Op
   box.queues.clear()
   assert box.held() == {"files": 2, "mappings": 1, "memory": 1, "queues": 0, "events": 0}
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_the_child_of_a_fork_has_no_gpu_and_may_open_it(monkeypatch: pytest.MonkeyPatch) -> None:
   box = AMDBox("gfx1100")
   monkeypatch.setattr(files, "COMPUTER", box)
   monkeypatch.setattr(Device, "_opened", {})
   device = Device["AMD"]
-  device.after_fork(in_child=False)
-  device.synchronize()
+  program, buffer = device.load(code()), device.allocator.alloc(100)
+  part = device.allocator.offset(buffer, 50, 50)
+  recording = device.record([Launch(program, [buffer], [1], 1)])
   held, calls = box.held(), len(box.calls)
-  device.after_fork(in_child=True)
-  with pytest.raises(DeviceError, match=r"belongs to the process that opened it.*Device\.close\('AMD'\).*spawn"):
-    device.submit([Launch(None, [])])
-  assert box.held() == {**held, "files": 0} and len(box.calls) == calls, "what the parent has is left alone"
-  box.has_event_page = False  # to the kernel the child is another process
-  Device.close("AMD")
-  again = Device["AMD"]
-  again.submit([Launch(again.load(code()), [again.allocator.alloc(100)], [1], 1)])
-  assert len(box.dispatches) == 1
+  def child() -> None:
+    belongs = r"belongs to the process that opened it.*Device\.close\('AMD'\).*spawn"
+    for use in (lambda: device.submit([Launch(program, [buffer], [1], 1)]), lambda: recording.patch(0, 0, buffer),
+                recording.submit, lambda: device.allocator.copyout(memoryview(bytearray(100)), buffer)):
+      with pytest.raises(DeviceError, match=belongs): use()
+    assert box.held() == {**held, "files": 0} and len(box.calls) == calls, "what the parent has is left alone"
+    box.has_event_page = False  # to the kernel the child is another process
+    Device.close("AMD")
+    again = Device["AMD"]
+    loaded, own = again.load(code()), again.allocator.alloc(100)
+    again.submit([Launch(loaded, [own], [1], 1)])
+    assert len(box.dispatches) == 1
+    for old in (buffer, part):
+      with pytest.raises(DeviceError, match="is memory of the parent process; make the tensor"):
+        again.submit([Launch(loaded, [old], [1], 1)])
+      with pytest.raises(DeviceError, match="is memory of the parent process"):
+        again.record([Launch(loaded, [own], [1], 1)]).patch(0, 0, old)
+    with pytest.raises(DeviceError, match="this memory of AMD is that of the parent process"):
+      device.allocator.copyin(buffer, memoryview(bytes(100)))
+    with pytest.raises(DeviceError, match="this memory of AMD is that of the parent process"):
+      again.allocator.transfer(own, buffer, 100)
+    Device.close("AMD")
+  in_child_of_fork(child)
+  device.submit([Launch(program, [buffer], [1], 1)])
+  assert len(box.dispatches) == 1 and box.held() == held
   Device.close("AMD")
   kfd.forget(box)
 

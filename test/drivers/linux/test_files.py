@@ -1,12 +1,14 @@
 """Device files of this computer that every Linux has: /dev/zero, pipes and folders of the test's own."""
 import ctypes
 import errno
+import mmap
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from gpu.forks import in_child_of_fork
 
 from tinyhw.config import Context
 from tinyhw.drivers.linux import files
@@ -100,6 +102,32 @@ def test_closing_a_mapping_at_a_reserved_address_keeps_the_reservation() -> None
   assert protection(reserved.address + files.PAGE) == "---p"
   reserved.close()
   assert protection(reserved.address + files.PAGE) != "---p"
+
+@pytest.mark.skipif(not hasattr(os, "fork") or not hasattr(mmap, "MADV_DONTFORK"), reason="no fork, or another system")
+def test_the_child_of_a_fork_has_neither_mappings_nor_descriptors() -> None:
+  reserved = files.map_memory(4 * files.PAGE, prot=files.PROT_NONE, flags=files.RESERVED)
+  node = files.Node(files.COMPUTER, "/dev/zero")
+  closed, inner, other = (node.mmap(files.PAGE, 0, address) for address in (reserved.address, reserved.address
+                                                                            + files.PAGE, 0))
+  closed.close()
+  plain = files.map_memory(files.PAGE)
+  def is_mapped(address: int) -> bool:
+    with open("/proc/self/maps", encoding="utf-8") as lines: ranges = [line.split()[0].split("-") for line in lines]
+    return any(int(first, 16) <= address < int(last, 16) for first, last in ranges)
+  def child() -> None:
+    found = [is_mapped(x.address) for x in (reserved, closed, inner, other, plain)]
+    assert found == [False, False, False, False, True]
+    with pytest.raises(OSError): os.fstat(descriptor)
+    for access in (lambda: inner.load32(0), lambda: other.store64(0, 1)):
+      with pytest.raises(DriverError, match="closed"): access()
+    inner.close()    # which does nothing
+    assert not is_mapped(inner.address)
+  descriptor = node.fileno()
+  in_child_of_fork(child)
+  inner.store64(0, 7)
+  assert inner.load64(0) == 7 and os.fstat(descriptor) and all(is_mapped(x.address) for x in (reserved, closed, other))
+  for mapping in (inner, other, plain, reserved): mapping.close()
+  node.close()
 
 def test_errors_say_what_failed_why_and_what_to_do(tmp_path: Path) -> None:
   with pytest.raises(files.Refused, match=r"opening /dev/tinyhw-none: no such file or directory \(ENOENT\); load the "

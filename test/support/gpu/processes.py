@@ -1,6 +1,7 @@
 """Users of one virtual card: processes of one computer, each with a device of its own, in one interpreter."""
 from __future__ import annotations
 from collections.abc import Callable
+import os
 from typing import Any
 
 import pytest
@@ -36,10 +37,10 @@ class User:
     if isinstance(device, amd.AMDDevice):
       for memory in device.memories: memory.abandon()
       if device.kfd.event_page is not None: device.kfd.event_page.abandon()
-      device.after_fork(True)
+      del kfd._connections[os.getpid(), id(self.box)]
     else:
       connection = device.card.connection
-      device.after_fork(True)
+      del rm._connections[os.getpid(), id(self.box)]
       if connection.addresses is not None: connection.addresses.close()
 
   def close(self) -> None:

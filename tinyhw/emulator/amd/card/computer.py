@@ -7,7 +7,6 @@ different processes is not checked for order.
 from __future__ import annotations
 import ctypes
 import errno
-import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -156,7 +155,6 @@ class KfdFile(VirtualFile):
     kind: Any = kfd.CALLS.get(request & 0xFF)
     if request >> 8 & 0xFF != ord("K") or kind is None or self.computer.version < SINCE.get(kind, (0, 0)):
       raise refuse(errno.ENOTTY, f"request {request:#x}")
-    if os.getpid() != self.process: raise refuse(errno.EBADF, "the file is that of another process")
     with self.computer.scheduler.whole():
       self.check(kind.__name__)
       function = self.calls.get(kind)
@@ -171,7 +169,6 @@ class KfdFile(VirtualFile):
 
   def mmap(self, length: int, offset: int, address: int, prot: int, flags: int) -> VirtualMapping:
     computer = self.computer
-    if os.getpid() != self.process: raise refuse(errno.EBADF, "the file is that of another process")
     with computer.scheduler.whole():
       self.check("mmap")
       kind, number = offset & MMAP_TYPE_MASK, offset >> MMAP_GPU_SHIFT & 0xFFFF
