@@ -5,7 +5,9 @@ import pytest
 from torch_cases import agree
 
 import tinyhw.compat.torch as torch
+from tinyhw import Tensor, function
 from tinyhw.errors import ArgumentError
+from tinyhw.linalg import solving
 
 CASES = """
 torch.linalg.solve(m, rhs)
@@ -29,3 +31,10 @@ def test_singular_matrices_are_named() -> None:
     torch.linalg.inv(torch.tensor([[[1.0]], [[0.0]]]))
   assert torch.linalg.inv_ex(torch.tensor([[1.0, 2.0], [2.0, 4.0]])).info.item() == 2
   assert torch.linalg.det(torch.tensor([[1.0, 2.0], [2.0, 4.0]])).item() == 0.0
+
+def test_determinants_inside_of_a_function() -> None:
+  """There the order of rows is one expression, with one sign for the whole matrix."""
+  x = Tensor([[0.0, 1.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 3.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+  assert function(solving.det)(x).item() == pytest.approx(-6)
+  found = function(lambda a: tuple(solving.slogdet(a)))(x)
+  assert found[0].item() == -1 and found[1].item() == pytest.approx(1.791759)

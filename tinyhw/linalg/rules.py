@@ -8,6 +8,7 @@ import functools
 from typing import Any
 
 from tinyhw.dtype import dtypes
+from tinyhw.engine.thread import this_thread
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.operands import checked, sizes
 from tinyhw.tensor import Tensor
@@ -35,10 +36,12 @@ def columns_of(x: Tensor) -> Tensor:
   """Return the index of each column, (1, n)."""
   return Tensor.arange(sizes(x)[-1], dtype=dtypes.int32).unsqueeze(0)
 
-@functools.lru_cache(4096)
 def index(k: int) -> Tensor:
-  """Return a number in memory, which kernels read."""
-  return Tensor([k], dtype=dtypes.int32).realize()
+  """Return a number in memory, which kernels read. Inside of a function, where nothing is computed, it is expressed."""
+  return _stored(k) if this_thread.traced is None else Tensor([k], dtype=dtypes.int32)
+
+@functools.lru_cache(4096)
+def _stored(k: int) -> Tensor: return Tensor([k], dtype=dtypes.int32).realize()
 
 def row_at(x: Tensor, at: Tensor) -> Tensor:
   """Return row `at`, (..., 1, n)."""
@@ -53,7 +56,9 @@ def identity(x: Tensor, n: int | None = None) -> Tensor:
   return Tensor.eye(sizes(x)[-1] if n is None else n, dtype=x.dtype)
 
 def first_bad(what: str, info: Tensor, reason: str) -> None:
-  """Raise ArgumentError if an entry of info is not 0, and name the entry of the batch."""
+  """Raise ArgumentError if an entry of info is not 0, and name the entry of the batch. Inside of a function, where
+  nothing is computed, nothing is checked."""
+  if this_thread.traced is not None: return
   flat = info.reshape(-1).tolist()
   bad = next((i for i, k in enumerate(flat) if k), None)
   if bad is not None:

@@ -97,7 +97,7 @@ def det(A: Tensor) -> Tensor:
   a = matrices("det", A, True)
   if not sizes(a)[-1]: return Tensor.ones(*sizes(a)[:-2], dtype=a.dtype)
   _, _, pivots, signs = pivoted(a.detach())
-  found = pivots.mul(signs).prod(-1)
+  found = pivots.prod(-1).mul(signs.prod(-1))
   def rule(y: Tensor, g: Tensor, a: Tensor) -> tuple[Tensor]:
     return (_cofactors(a).mul(g.unsqueeze(-1).unsqueeze(-1)),)
   return with_rule(found, (a,), rule)
@@ -118,7 +118,7 @@ def slogdet(A: Tensor) -> SignLog:
   _, _, pivots, signs = pivoted(a.detach())
   def rule(y: Tensor, g: Tensor, a: Tensor) -> tuple[Tensor]:
     return (transposed(inv_ex(a).inverse).mul(g.unsqueeze(-1).unsqueeze(-1)),)
-  sign = pivots.mul(signs).sign().prod(-1)
+  sign = pivots.sign().prod(-1).mul(signs.prod(-1))
   return SignLog(sign, with_rule(pivots.abs().log().sum(-1), (a,), rule))
 
 def logdet(input: Tensor) -> Tensor:
