@@ -59,6 +59,10 @@ def define_gradient(node: UOp, sources: tuple[UOp, ...], rule: Rule) -> None:
   """
   _custom[node] = Custom(sources, rule)
 
+def custom_of(node: UOp) -> Custom | None:
+  """Return the special rule of a node."""
+  return _custom.get(node)
+
 # by output; inner checkpoints first
 _checkpoints: WeakKeyDictionary[UOp, tuple[Checkpoint, ...]] = WeakKeyDictionary()
 

@@ -498,8 +498,8 @@ class Tensor(Kernels, metaclass=_TensorType):
         or 0 in self._static_shape()):
       return None
     found, node = self._buffer(), memory_of(self.uop)[0]
-    is_whole = (node is not None and node.storage is found and found.base is found and found.nbytes == self.nbytes()
-                and found.dtype is self.dtype)
+    is_whole = (node is not None and node.storage is found and found.base is found and found.dtype is self.dtype
+                and found.nbytes == Tensor.nbytes(self))
     return found if is_whole else None
 
   def __format__(self, spec: str) -> str: return format(self.item(), spec) if spec else repr(self)

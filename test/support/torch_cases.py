@@ -78,3 +78,20 @@ def _like(t: Any, weights: Any) -> Any:
 
 def _flat(x: Any) -> list[Any]:
   return [y for item in x for y in _flat(item)] if isinstance(x, (tuple, list)) else [x]
+
+def _parts(found: Any) -> list[Any]:
+  return [t for part in found for t in _parts(part)] if isinstance(found, tuple) else [found]
+
+def agree_in_func(expression: str) -> None:
+  """Compare an expression of torch.func with PyTorch's."""
+  real, ours = pytest.importorskip("torch"), importlib.import_module("tinyhw.compat.torch")
+  found = []
+  for t in (ours, real):
+    func = importlib.import_module("torch.func") if t is real else t.func
+    names = {name: getattr(func, name) for name in ("vmap", "grad", "jacrev", "jacfwd", "hessian", "jvp", "vjp",
+                                                    "grad_and_value")}
+    found.append(eval(expression, {"torch": t, "F": t.nn.functional, **names,
+                                   **{k: t.tensor(v) for k, v in VARIABLES.items()}}))
+  for a, b in zip(_parts(found[0]), _parts(found[1]), strict=True):
+    assert tuple(a.shape) == tuple(b.shape) and str(a.dtype) == str(b.dtype).replace("torch", "dtypes"), expression
+    np.testing.assert_allclose(a.numpy(), b.detach().numpy(), 1e-4, 1e-5, err_msg=expression)

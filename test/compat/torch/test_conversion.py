@@ -5,7 +5,7 @@ import pytest
 from torch_cases import agree
 
 import tinyhw.compat.torch as torch
-from tinyhw.errors import DTypeError, ShapeError
+from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 
 CASES = """
 x.half()
@@ -42,3 +42,23 @@ def test_questions() -> None:
 def test_refuses() -> None:
   with pytest.raises(DTypeError, match="bools"): torch.neg(torch.tensor([True]))
   with pytest.raises(ShapeError, match="sum_to_size"): torch.ones(2, 3).sum_to_size(4)
+
+def test_lists_of_tensors() -> None:
+  real = pytest.importorskip("torch")
+  for call in ("_foreach_add(xs, 1.0)", "_foreach_mul(xs, [2.0, 3.0])", "_foreach_add(xs, xs, alpha=2)",
+               "_foreach_addcmul(xs, xs, xs, 0.5)", "_foreach_norm(xs)", "_foreach_sqrt(xs)"):
+    found = [[x.tolist() for x in eval(f"torch.{call}", {"torch": t, "xs": [t.ones(2), t.full((3,), 4.0)]})]
+             for t in (torch, real)]
+    assert found[0] == found[1], call
+  xs = [torch.ones(2), torch.ones(1)]
+  torch._foreach_addcdiv_(xs, xs, xs, value=2.0)
+  torch._foreach_mul_(xs, 2.0)
+  assert [x.tolist() for x in xs] == [[6.0, 6.0], [6.0]]
+
+def test_bytes_of_a_buffer() -> None:
+  data = bytearray(b"\1\0\0\0\2\0\0\0")
+  assert torch.frombuffer(data, dtype=torch.int32).tolist() == [1, 2]
+  assert torch.frombuffer(data, dtype=torch.int16, count=1, offset=4).tolist() == [2]
+  assert torch.frombuffer(data, dtype=torch.float32, requires_grad=True).requires_grad
+  with pytest.raises(ArgumentError, match="are not whole elements"): torch.frombuffer(data[:3], dtype=torch.int32)
+  with pytest.raises(ArgumentError, match="are not 3 elements"): torch.frombuffer(data, dtype=torch.int32, count=3)

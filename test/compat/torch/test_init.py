@@ -33,3 +33,9 @@ def test_a_training_step() -> None:
       w -= 0.1 * w.grad
     w.grad = None
   assert w.flatten().tolist() == pytest.approx([1.0, 2.0], abs=1e-3)
+
+def test_modules_within_namespaces() -> None:
+  from tinyhw.compat.torch.nn.modules import Linear
+  from tinyhw.compat.torch.optim.optimizer import Optimizer
+  from tinyhw.compat.torch.utils.data.dataset import Dataset
+  assert Linear is torch.nn.Linear and Optimizer is torch.optim.Optimizer and Dataset is torch.utils.data.Dataset

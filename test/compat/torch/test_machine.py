@@ -46,3 +46,30 @@ def test_settings() -> None:
   assert torch.are_deterministic_algorithms_enabled() and torch.get_float32_matmul_precision() == "highest"
   net = torch.nn.Linear(1, 1)
   assert torch.compile(net) is net and torch.compile(mode="x")(len) is len
+
+def test_default_devices() -> None:
+  torch.set_default_device("cpu")
+  assert torch.get_default_device().type == "cpu" and torch.zeros(1).device.type == "cpu"
+  with torch.device("python"):
+    x = torch.ones(2)
+    assert x.device.type == "python" == torch.get_default_device().type
+  torch.set_default_device("python")
+  assert torch.zeros(1).device.type == "python"
+  torch.set_default_device(None)
+  assert torch.zeros(1).device == "cpu" and x.device != "cpu"
+
+def test_legacy_default_types() -> None:
+  try:
+    for kind in (torch.DoubleTensor, "torch.DoubleTensor"):
+      torch.set_default_tensor_type(kind)
+      assert torch.zeros(1).dtype is torch.float64
+      torch.set_default_tensor_type(torch.FloatTensor)
+      assert torch.zeros(1).dtype is torch.float32
+  finally: dtypes.default_float = dtypes.float32
+
+def test_scripts_are_python() -> None:
+  assert torch.jit.script(len) is len and torch.jit.trace(len, ()) is len and torch.jit.ignore()(len) is len
+  assert not torch.jit.is_scripting() and not torch.compiler.is_compiling() and torch.compiler.disable(len) is len
+  assert not torch.distributed.is_available() and torch.distributed.get_world_size() == 1
+  assert torch.distributed.get_rank() == 0 and torch.version.cuda is None and torch.__version__ > "2"
+  assert torch.typename(1) == "int"

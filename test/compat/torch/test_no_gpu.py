@@ -12,3 +12,8 @@ def test_there_is_none() -> None:
   torch.cuda.synchronize()
   assert torch.cuda.memory_allocated() == torch.cuda.max_memory_reserved() == 0 and not torch.cuda.is_bf16_supported()
   with pytest.raises(DeviceError, match="no device of this kind"): torch.cuda.current_device()
+
+def test_questions() -> None:
+  assert not torch.cuda.is_initialized()
+  torch.cuda.reset_max_memory_allocated()
+  with pytest.raises(DeviceError, match="there is no device"): torch.cuda.get_device_name(0)

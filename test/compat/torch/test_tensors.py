@@ -9,7 +9,7 @@ from torch_cases import agree
 
 import tinyhw.compat.torch as torch
 from tinyhw import Tensor
-from tinyhw.errors import ArgumentError, DTypeError
+from tinyhw.errors import ArgumentError, DTypeError, UnknownValueError
 
 CASES = """
 x + ints
@@ -106,3 +106,29 @@ def test_resizing_in_place() -> None:
   assert x.resize_(2, 2) is x and x.tolist() == [[0.0, 1.0], [2.0, 3.0]]
   assert x.resize_((2, 3)).shape == (2, 3) and x.flatten()[:4].tolist() == [0.0, 1.0, 2.0, 3.0]
   assert x.resize_as_(torch.zeros(1, 4)).tolist() == [[0.0, 1.0, 2.0, 3.0]]
+
+def test_truth() -> None:
+  assert torch.tensor([2.0]) and not torch.tensor(0) and (torch.tensor(3.0) > 2) and max(torch.tensor([1, 5, 3])) == 5
+  assert 2.0 in torch.tensor([1.0, 2.0]) and 3 not in torch.tensor([1, 2])
+  with pytest.raises(UnknownValueError, match="of 2 elements is ambiguous"): bool(torch.zeros(2))
+
+def test_a_whole_buffer_pickles() -> None:
+  x = torch.zeros(3).realize()
+  assert pickle.loads(pickle.dumps(x)).nbytes == 12
+
+def test_a_marked_constant_is_no_other() -> None:
+  for mark in (lambda: torch.ones(2, requires_grad=True), lambda: torch.ones(2).requires_grad_(),
+               lambda: torch.tensor([1.0, 1.0], requires_grad=True)):
+    x, y = mark(), torch.ones(2)
+    (x * y).sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0] and not y.requires_grad
+
+def test_a_marked_copy_leaves_its_source() -> None:
+  x = torch.tensor([2.0, 3.0])
+  y = x.detach().requires_grad_()
+  (x * y).sum().backward()
+  assert y.grad.tolist() == [2.0, 3.0] and y.requires_grad and not x.requires_grad
+  y = x.detach().requires_grad_()
+  (x.detach() * y).sum().backward()
+  y.data[0] = 7
+  assert y.grad.tolist() == [2.0, 3.0] and x.tolist() == [7.0, 3.0] and not x.detach().requires_grad

@@ -16,6 +16,8 @@ class TorchComplex(TorchTensor, Complex):
   """A tensor of complex numbers whose methods mean what PyTorch's mean."""
   __slots__ = ()
 
+  nbytes = TorchTensor.nbytes  # type: ignore[assignment]  # PyTorch's meaning
+
   @property
   def grad(self) -> Any:
     """The gradient of a real loss, dL/da + i dL/db."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tinyhw.compat.torch.attributes import TorchSize
 from tinyhw.compat.torch.creation import place
 from tinyhw.compat.torch.dress import kind_of
 from tinyhw.dtype import DType, dtypes, least_upper_dtype
@@ -85,7 +86,7 @@ def numel(input: Tensor) -> int:
 
 def size(input: Tensor, dim: int | None = None) -> Any:
   """Return the shape, or one size."""
-  return sizes(input) if dim is None else sizes(input)[dim]
+  return TorchSize(sizes(input)) if dim is None else sizes(input)[dim]
 
 def dim(input: Tensor) -> int:
   """Return the number of axes."""
@@ -159,3 +160,23 @@ def chunk_cat(tensors: Any, dim: int, num_chunks: int) -> Tensor:
     rows.append(padded.reshape(*lead, num_chunks, each * math.prod(rest)))
   return cat(rows, dim + 1)
 
+def foreach(function: Any) -> Any:
+  """Return a function of tensors as one of lists of tensors, which returns a list."""
+  def called(tensors: Any, *args: Any, **keywords: Any) -> list[Any]:
+    def item(x: Any, k: int) -> Any: return x[k] if isinstance(x, (list, tuple)) else x
+    more = {"value": args[2], **keywords} if len(args) == 3 else keywords      # of addcmul, addcdiv
+    return [function(x, *[item(y, k) for y in args[:2]], **{name: item(y, k) for name, y in more.items()})
+            for k, x in enumerate(tensors)]
+  return called
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+  """Return numbers of a buffer's bytes, from an offset on. They are a copy."""
+  kind = kind_of(dtype)
+  if kind is None: raise ArgumentError("frombuffer wants a dtype")
+  data = bytes(memoryview(buffer).cast("B"))[offset:]
+  if count < 0 and len(data) % kind.itemsize or len(data) < count * kind.itemsize:
+    raise ArgumentError(f"frombuffer: {len(data)} bytes are not {'whole' if count < 0 else count} elements of {kind}")
+  data = data[:count * kind.itemsize] if count >= 0 else data
+  return _leaf(Tensor(data, dtype=dtypes.uint8).bitcast(kind), requires_grad)
+
+def _leaf(x: Tensor, requires_grad: bool) -> Tensor: return x.requires_grad_() if requires_grad else x

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tinyhw.compat.torch.dress import kind_of
+from tinyhw.compat.torch.dress import dress, kind_of
 from tinyhw.compat.torch.generators import drawing
 from tinyhw.dtype import DType, dtypes, truncate
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
@@ -30,7 +30,7 @@ def _shape(given: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
 
 def _placed(x: Tensor, device: Any, requires_grad: bool) -> Tensor:
   if device is not None: x = x.to(place(device))
-  if requires_grad: x.requires_grad_()
+  if requires_grad: dress(x).requires_grad_()
   return x
 
 def place(device: Any) -> str:

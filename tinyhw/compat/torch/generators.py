@@ -7,6 +7,7 @@ import functools
 import os
 from typing import Any, TypeVar
 
+from tinyhw.compat.torch.machine import TorchDevice
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError
 from tinyhw.methods.checks import whole
@@ -20,7 +21,7 @@ _MASK = (1 << 64) - 1
 class TorchGenerator:
   """A source of random numbers: `generator=` of the functions that draw. device: accepted, and changes nothing."""
   def __init__(self, device: Any = "cpu"):
-    self.device, self._own = device, Generator(67280421310721)
+    self.device, self._own = TorchDevice(device), Generator(67280421310721)
 
   @property
   def _source(self) -> Generator: return self._own

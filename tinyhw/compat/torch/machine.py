@@ -1,4 +1,4 @@
-"""Devices and settings of `torch`: device, backends, mps, threads, the default type, finfo and iinfo, compile.
+"""Devices and settings of `torch`: device, backends, mps, threads, the default type, finfo and iinfo, compile, jit.
 
 PyTorch's "cpu" is the default device, which may be a GPU. `torch.cuda` says that there is none, so that programs take
 "cpu". Settings of PyTorch's own kernels are accepted, and change nothing.
@@ -8,6 +8,7 @@ from collections.abc import Callable
 import os
 from typing import Any
 
+from tinyhw.device import Device
 from tinyhw.dtype import DType, DTypeLike, dtypes, to_dtype
 from tinyhw.errors import ArgumentError
 
@@ -32,11 +33,34 @@ class TorchDevice(str):
     number = self.partition(":")[2]
     return int(number) if number else None
 
+  def __enter__(self) -> TorchDevice:
+    self._outside().append(Device.DEFAULT)
+    set_default_device(self)
+    return self
+
+  def __exit__(self, *_: object) -> None: Device.DEFAULT = self._outside().pop()
+
+  @staticmethod
+  def _outside() -> list[str]: return _outside_of_contexts
+
   def __eq__(self, other: object) -> bool: return isinstance(other, str) and self.upper() == other.upper()
   def __ne__(self, other: object) -> bool: return not self == other
   def __hash__(self) -> int: return hash(self.upper())
   def __repr__(self) -> str:
     return f"device(type={self.type!r}" + (f", index={self.index}" if self.index is not None else "") + ")"
+
+_outside_of_contexts: list[str] = []     # default devices before `with torch.device(...)`
+_first_default: list[str] = []           # that before set_default_device, if it was called
+
+def set_default_device(device: Any) -> None:
+  """Set the device of tensors that are made without one. None, "cpu" and "meta": that from the beginning."""
+  if not _first_default: _first_default.append(Device.DEFAULT)
+  name = "cpu" if device is None else str(device)
+  Device.DEFAULT = _first_default[0] if name.split(":")[0] in ("cpu", "meta") else Device.canonicalize(name)
+
+def get_default_device() -> TorchDevice:
+  """Return the device of tensors that are made without one."""
+  return TorchDevice(Device.DEFAULT)
 
 class Setting:
   """Settings that are accepted, and change nothing."""
@@ -122,3 +146,41 @@ def get_float32_matmul_precision() -> str:
 def are_deterministic_algorithms_enabled() -> bool:
   """Return True: results do not depend on threads."""
   return True
+
+def set_default_tensor_type(t: Any) -> None:
+  """Set the type of floats by a legacy class, or its name."""
+  set_default_dtype(t.kind if hasattr(t, "kind") else getattr(dtypes, _FLOATS[str(t).removeprefix("torch.")]))
+
+_FLOATS = {"FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16"}
+
+# ***** torch.jit, torch.compiler, torch.distributed: programs ask whether they run there *****
+
+def script(obj: Any = None, **options: Any) -> Any:
+  """Return a function or module as it is: scripts are Python here."""
+  return compile(obj, **options)
+
+ignore = unused = export = disable = script
+
+def trace(func: Any, example_inputs: Any = None, **options: Any) -> Any:
+  """Return a function or module as it is: TinyJit captures."""
+  return func
+
+def no(*args: Any, **keywords: Any) -> bool:
+  """Return False."""
+  return False
+
+def rank_of_one(group: Any = None) -> int:
+  """Return 0: there is one process."""
+  return 0
+
+def size_of_one(group: Any = None) -> int:
+  """Return 1: there is one process."""
+  return 1
+
+cuda_version: str | None = None
+
+def typename(obj: Any) -> str:
+  """Return the legacy name of a tensor's type, or the name of a class."""
+  if callable(getattr(obj, "type", None)) and hasattr(obj, "dtype"): return str(obj.type())
+  kind = type(obj)
+  return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

@@ -81,7 +81,7 @@ _TORCH = {
   _CREATION: """tensor as_tensor asarray from_numpy scalar_tensor full zeros ones empty empty_strided empty_permuted
     full_like zeros_like ones_like empty_like arange linspace logspace eye rand randn randint randperm
     rand_like randn_like randint_like normal bernoulli multinomial fill""",
-  _CONVERSION: """clone detach resolve_conj=itself resolve_neg=itself
+  _CONVERSION: """clone frombuffer detach resolve_conj=itself resolve_neg=itself
     alias_copy=copied detach_copy=copied numel is_tensor is_floating_point can_cast promote_types
     result_type=result_type_of _chunk_cat=chunk_cat""",
   _COMPLEX: """conj conj_physical=conj real imag angle sgn isreal is_complex polar complex=complex_ view_as_real
@@ -99,7 +99,8 @@ _METHODS = {
     type_as contiguous item size dim sum_to_size positive=itself""",
   _COMPLEX: "cfloat cdouble",
 }
-NOT_METHODS = frozenset("""tensor as_tensor asarray from_numpy scalar_tensor full zeros ones empty empty_strided
+NOT_METHODS = frozenset("""frombuffer
+  tensor as_tensor asarray from_numpy scalar_tensor full zeros ones empty empty_strided
   empty_permuted arange linspace logspace eye rand randn randint randperm normal hann_window
   hamming_window blackman_window bartlett_window kaiser_window cat concat concatenate
   stack hstack vstack row_stack dstack column_stack block_diag cartesian_prod meshgrid broadcast_tensors
@@ -160,8 +161,8 @@ _FFT = {"tinyhw.fft.transforms": """fft ifft rfft irfft hfft ihfft fft2 ifft2 rf
   irfftn hfftn ihfftn fftshift ifftshift fftfreq rfftfreq"""}
 _MODULES = "tinyhw.compat.torch.modules"
 _LAYERS = {
-  f"{_MODULES}.module": "Module Parameter",
-  f"{_MODULES}.containers": "Sequential ModuleList ModuleDict ParameterList ParameterDict",
+  f"{_MODULES}.module": "Module Parameter Buffer=ModuleBuffer",
+  f"{_MODULES}.containers": "Sequential ModuleList ModuleDict ParameterList ParameterDict DataParallel",
   f"{_MODULES}.rows": """Identity Flatten Unflatten Softmax2d ReLU ReLU6 LeakyReLU ELU CELU SELU SiLU Mish GELU GLU
     Hardswish
     Hardsigmoid Hardtanh Hardshrink Softshrink Softplus Softsign Tanh Tanhshrink Sigmoid LogSigmoid Threshold RReLU
@@ -170,6 +171,7 @@ _LAYERS = {
     FractionalMaxPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d
     AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d Fold
     Unfold PixelShuffle PixelUnshuffle ChannelShuffle LocalResponseNorm CosineSimilarity PairwiseDistance Upsample
+    UpsamplingNearest2d UpsamplingBilinear2d
     L1Loss MSELoss SmoothL1Loss HuberLoss BCELoss BCEWithLogitsLoss NLLLoss CrossEntropyLoss KLDivLoss PoissonNLLLoss
     GaussianNLLLoss HingeEmbeddingLoss MarginRankingLoss SoftMarginLoss MultiMarginLoss MultiLabelMarginLoss
     MultiLabelSoftMarginLoss CosineEmbeddingLoss TripletMarginLoss TripletMarginWithDistanceLoss CTCLoss ZeroPad1d
@@ -177,12 +179,13 @@ _LAYERS = {
     ReplicationPad1d ReplicationPad2d ReplicationPad3d CircularPad1d CircularPad2d CircularPad3d""",
   f"{_MODULES}.parametric": """Linear Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d
     BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d GroupNorm LayerNorm RMSNorm PReLU
-    Embedding EmbeddingBag""",
-  f"{_MODULES}.losses": "LinearCrossEntropyLoss",
+    Embedding EmbeddingBag SyncBatchNorm""",
+  f"{_MODULES}.losses": "LinearCrossEntropyLoss AdaptiveLogSoftmaxWithLoss",
   f"{_MODULES}.lazy": """LazyLinear LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d
     LazyConvTranspose3d LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyInstanceNorm1d LazyInstanceNorm2d
     LazyInstanceNorm3d""",
-  f"{_MODULES}.recurrent": "RNN LSTM GRU RNNCell LSTMCell GRUCell MultiheadAttention",
+  f"{_MODULES}.recurrent": """RNN LSTM GRU RNNCell LSTMCell GRUCell MultiheadAttention RNNBase=Recurrent
+    RNNCellBase=RecurrentCell""",
   f"{_MODULES}.transformer": """Transformer=EncoderDecoder TransformerEncoder TransformerDecoder TransformerEncoderLayer
     TransformerDecoderLayer""",
 }
@@ -215,19 +218,43 @@ _PARAMETRIZE = {f"{_MODULES}.parametrize": """register_parametrization remove_pa
 _PARAMETRIZATIONS = {f"{_MODULES}.parametrize": "weight_norm spectral_norm orthogonal"}
 _AVERAGES = {f"{_OPTIM}.averages": """AveragedModel SWALR update_bn get_ema_avg_fn get_ema_multi_avg_fn get_swa_avg_fn
   get_swa_multi_avg_fn"""}
-_AMP = {f"{_OPTIM}.scaling": "GradScaler", f"{_COMPAT}.types.narrowing": "autocast"}
+_AMP = {f"{_OPTIM}.scaling": "GradScaler", f"{_COMPAT}.types.narrowing": "autocast",
+        f"{_COMPAT}.differentiation.functions": "custom_fwd custom_bwd"}
 _AUTOGRAD = {
-  f"{_COMPAT}.differentiation.gradients": "grad backward",
+  f"{_COMPAT}.differentiation.gradients": "grad backward Variable",
+  f"{_COMPAT}.differentiation.checking": "gradcheck gradgradcheck",
   f"{_COMPAT}.differentiation.functions": "Function=AutogradFunction",
-  f"{_COMPAT}.differentiation.modes": "no_grad enable_grad set_grad_enabled inference_mode",
+  f"{_COMPAT}.differentiation.modes": """no_grad enable_grad set_grad_enabled inference_mode
+    set_detect_anomaly=Unneeded detect_anomaly=Unneeded""",
 }
+_AUTOGRAD_GRAPH = {f"{_COMPAT}.differentiation.modes": "save_on_cpu=Unneeded saved_tensors_hooks=Unneeded"}
+_TESTING = {f"{_COMPAT}.tools.comparison": "assert_close"}
+_DIFFERENTIATION = f"{_COMPAT}.differentiation"
+_FUNC = {f"{_DIFFERENTIATION}.transforms": """grad grad_and_value vjp jvp jacrev jacfwd hessian functional_call
+  stack_module_state""", f"{_DIFFERENTIATION}.vectorized": "vmap"}
+_AUTOGRAD_FUNCTIONAL = {f"{_DIFFERENTIATION}.functional": "jacobian hessian vjp jvp hvp vhp"}
+_STATELESS = {f"{_DIFFERENTIATION}.transforms": "functional_call"}
 _AUTOGRAD_FUNCTION = {
   f"{_COMPAT}.differentiation.functions": """Function=AutogradFunction FunctionCtx=FunctionContext
     once_differentiable"""}
-_CHECKPOINT = {f"{_COMPAT}.differentiation.gradients": "checkpoint"}
+_CHECKPOINT = {f"{_COMPAT}.differentiation.gradients": "checkpoint checkpoint_sequential"}
+# Names of modules within torch.nn.modules.
+_WITHIN_NN = {
+  f"{_MODULES}.rows": "_Loss=LossModule _WeightedLoss=WeightedLossModule",
+  f"{_MODULES}.parametric": """_ConvNd=ConvolutionModule _ConvTransposeNd=TransposedConvolution _BatchNorm=BatchNorm
+    _InstanceNorm=InstanceNorm _NormBase=NormBase""",
+  f"{_MODULES}.module": """register_module_forward_hook register_module_forward_pre_hook
+  register_module_full_backward_hook register_module_backward_hook=register_module_full_backward_hook""",
+}
 _CUDA = {f"{_COMPAT}.no_gpu": """is_available device_count current_device manual_seed manual_seed_all empty_cache
   synchronize reset_peak_memory_stats set_device init memory_allocated max_memory_allocated=memory_allocated
-  memory_reserved=memory_allocated max_memory_reserved=memory_allocated is_bf16_supported"""}
+  memory_reserved=memory_allocated max_memory_reserved=memory_allocated is_bf16_supported is_initialized
+  get_device_name get_device_capability get_device_properties mem_get_info reset_max_memory_allocated ipc_collect"""}
+_MACHINE = f"{_COMPAT}.machine"
+_JIT = {_MACHINE: "script trace ignore unused export is_scripting=no is_tracing=no"}
+_COMPILER = {_MACHINE: "disable is_compiling=no is_exporting=no"}
+_DISTRIBUTED = {_MACHINE: "is_available=no is_initialized=no get_rank=rank_of_one get_world_size=size_of_one"}
+_VERSION = {_MACHINE: "cuda=cuda_version hip=cuda_version"}
 _RANDOM = {f"{_COMPAT}.generators": """manual_seed seed initial_seed get_rng_state set_rng_state fork_rng
   default_generator"""}
 _LOADING = "tinyhw.nn.loading"
@@ -259,9 +286,11 @@ _CONSTRAINTS = {"tinyhw.distributions.constraints": """Constraint real positive 
 _AS_THEY_ARE = {
   f"{_COMPAT}.saving": "save load",
   f"{_COMPAT}.types.narrowing": "autocast is_autocast_enabled get_autocast_dtype",
-  f"{_COMPAT}.machine": """device=TorchDevice mps xpu backends finfo iinfo get_default_dtype set_default_dtype
+  _MACHINE: """device=TorchDevice mps xpu backends finfo iinfo get_default_dtype set_default_dtype
     get_num_threads set_num_threads compile set_float32_matmul_precision get_float32_matmul_precision
-    use_deterministic_algorithms are_deterministic_algorithms_enabled set_printoptions set_num_interop_threads""",
+    use_deterministic_algorithms are_deterministic_algorithms_enabled set_printoptions set_num_interop_threads
+    set_default_device get_default_device set_default_tensor_type typename""",
+  f"{_DIFFERENTIATION}.vectorized": "vmap",
   f"{_COMPAT}.generators": "manual_seed seed initial_seed get_rng_state set_rng_state Generator=TorchGenerator",
   f"{_COMPAT}.differentiation.modes": """no_grad enable_grad set_grad_enabled inference_mode is_grad_enabled
     is_inference_mode_enabled""",
@@ -302,14 +331,20 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for names
   "utils.data": _DATA, "distributions": _DISTRIBUTIONS, "distributions.transforms": _TRANSFORMS,
   "distributions.constraints": _CONSTRAINTS, "distributions.kl": {"tinyhw.distributions.divergence":
                                                                   "kl_divergence register_kl"},
-  "random": _RANDOM,
+  "random": _RANDOM, "jit": _JIT, "compiler": _COMPILER, "distributed": _DISTRIBUTED, "version": _VERSION,
+  "testing": _TESTING, "autograd.graph": _AUTOGRAD_GRAPH, "func": _FUNC,
+  "autograd.functional": _AUTOGRAD_FUNCTIONAL,
+  "nn.utils.stateless": _STATELESS, "nn.modules": _WITHIN_NN,
   "@": _AS_THEY_ARE, "ops.aten": {f"{_F}.reductions": "_safe_softmax=safe_softmax"}}.items()}
+
+TABLE["nn.modules"] |= TABLE["nn"]
 
 # Namespaces of classes, which are taken as they are.
 CLASSES = frozenset("""nn optim optim.lr_scheduler optim.swa_utils nn.init nn.utils nn.utils.rnn nn.utils.parametrize
   nn.utils.parametrizations amp random utils
   utils.data distributions distributions.transforms distributions.constraints distributions.kl autograd
-  autograd.function utils.checkpoint nn.parameter cuda cuda.amp""".split())
+  autograd.function utils.checkpoint nn.parameter cuda cuda.amp jit compiler distributed version testing
+  autograd.graph nn.modules func nn.utils.stateless autograd.functional""".split())
 
 def names(namespace: str) -> list[str]:
   """Return the names of a namespace."""
@@ -323,10 +358,18 @@ def find(namespace: str, name: str) -> Any:
   if namespace in ("@", *CLASSES) and name in rows:
     return getattr(importlib.import_module(rows[name][0]), rows[name][1])
   if name in rows: return _function(namespace, name)
+  if namespace == "nn.functional" and name.endswith("_") and name[:-1] in rows:
+    return lambda input, *args, **keywords: input._put(_function(namespace, name[:-1])(input, *args, **keywords))
+  if not namespace and name.startswith("_foreach_"): return _foreach(name.removeprefix("_foreach_"))
   if not namespace and name.endswith("_") and name[:-1] in rows:
     return lambda input, *args, **keywords: getattr(input, name)(*args, **keywords)
   raise AttributeError(f"torch{'.' * bool(namespace)}{namespace} has no {name!r} here; docs/guide/from-pytorch.md says "
                        f"what is left out")
+
+def _foreach(name: str) -> Callable[..., Any]:
+  def in_place(x: Any, *args: Any, **keywords: Any) -> Any: return getattr(x, name)(*args, **keywords)
+  foreach: Any = getattr(importlib.import_module(_CONVERSION), "foreach")
+  return foreach(in_place if name.endswith("_") else find("", name))  # type: ignore[no-any-return]
 
 @functools.lru_cache(None)
 def _function(namespace: str, name: str) -> Callable[..., Any]:
@@ -371,8 +414,9 @@ def _constants() -> dict[str, Any]:
              "long": "int64", "cfloat": "complex64", "cdouble": "complex128"}
   formats = {k: k for k in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d", "strided")}
   kind = importlib.import_module("tinyhw.compat.torch.tensors").TorchTensor
-
-  return {**kinds, **{k: kinds[v] for k, v in aliases.items()}, **formats, "Tensor": kind, "Size": tuple,
+  attributes = importlib.import_module("tinyhw.compat.torch.attributes")
+  return {**kinds, **{k: kinds[v] for k, v in aliases.items()}, **formats, "Tensor": kind, "Size": attributes.TorchSize,
+          **attributes.LEGACY,
           "dtype": DType, "inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e,
           "ops": importlib.import_module("types").SimpleNamespace(aten=_Overloads())}
 

@@ -8,17 +8,30 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.compat.torch import table
+from tinyhw.compat.torch.attributes import Attributes, TorchSize
 from tinyhw.compat.torch.differentiation import gradients, hooks
 from tinyhw.compat.torch.dress import Dressed, dress, plain
-from tinyhw.dtype import DTypeLike
-from tinyhw.errors import ArgumentError, DTypeError
+from tinyhw.dtype import DTypeLike, dtypes
+from tinyhw.engine.memory.writes import fresh_tag, memory_of, unique
+from tinyhw.errors import ArgumentError, DTypeError, UnknownValueError
 from tinyhw.functional.known import want_indices
 from tinyhw.functional.operands import is_scalar, number_type, rank
+from tinyhw.helpers import argfix
 from tinyhw.tensor import Tensor
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
 
-class TorchTensor(Tensor):
+class TorchTensor(Attributes, Tensor):
   """A Tensor whose methods mean what PyTorch's mean."""
   __slots__ = ()
+
+  def __init__(self, *args: Any, **options: Any):
+    """A tensor of sizes, without values, or of data. Data without a type of its own are floats."""
+    if args and not options and (all(type(d) is int for d in args) or isinstance(args[0], TorchSize)):
+      super().__init__(Tensor.empty(*argfix(*args)))
+    elif len(args) == 1 and not options and isinstance(args[0], (list, tuple)):
+      super().__init__(plain(args[0]), dtype=dtypes.default_float)
+    else: super().__init__(*args, **options)
 
   def __getattr__(self, name: str) -> Any:
     """A method that writes in place: x.add_(y) is x.assign(x.add(y))."""
@@ -52,7 +65,15 @@ class TorchTensor(Tensor):
 
   @requires_grad.setter
   def requires_grad(self, value: bool | None) -> None:
+    if value and not self.requires_grad: self._alone()
     super(TorchTensor, type(self)).requires_grad.fset(self, value)  # type: ignore[attr-defined]  # a property
+
+  def _alone(self) -> None:
+    """Let a constant, or memory that was detached, have a node and a gradient of its own: it equals others."""
+    for x in self._planes if self.holds_complex else (self,):
+      u = x.uop
+      if u.op is Ops.DETACH: x.uop = UOp(u.op, u.dtype, u.src, u.arg, fresh_tag())
+      elif x._alias is None and memory_of(u)[0] is None: x.uop = unique(u)
 
   @property
   def is_leaf(self) -> bool:
@@ -62,6 +83,10 @@ class TorchTensor(Tensor):
   def register_hook(self, hook: Callable[[Any], Any]) -> hooks.RemovableHandle:
     """Call hook with this tensor's gradient when one is expressed. A tensor that it returns replaces the gradient."""
     return hooks.register_hook(self, hook)
+
+  def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> hooks.RemovableHandle:
+    """Call hook(tensor) after a backward pass has added to this leaf's `grad`."""
+    return hooks.register_post_accumulate(self, hook)
 
   @property
   def is_cuda(self) -> bool:
@@ -129,6 +154,18 @@ class TorchTensor(Tensor):
     if value.shape == self.shape and value.dtype is self.dtype: self.copy_(value.detach())
     else: Tensor.replace(self, plain(value).detach())
 
+  def __bool__(self) -> bool:
+    if self.numel() != 1:
+      raise UnknownValueError(f"the truth of a tensor of {self.numel()} elements is ambiguous; use .any() or .all()")
+    return bool(self.item())
+
+  def __contains__(self, x: Any) -> bool: return bool(plain(self).eq(plain(x)).any().item())
+
+  @property
+  def nbytes(self) -> int:  # type: ignore[override]  # PyTorch's meaning
+    """The bytes of the elements."""
+    return plain(self).nbytes()  # type: ignore[no-any-return]
+
   def __getitem__(self, indices: Any) -> Any:
     chosen = plain(indices)
     if isinstance(chosen, (Tensor, tuple)): want_indices(self, chosen)
@@ -145,8 +182,8 @@ class TorchTensor(Tensor):
 
     retain_graph and create_graph change nothing: graphs are kept while something needs them.
     """
-    if inputs is None: return super().backward(gradient)
-    gradients.add(self, gradient, inputs)
+    if inputs is None: hooks.adding(lambda: Tensor.backward(self, gradient))
+    else: hooks.adding(lambda: gradients.add(self, gradient, inputs))
     return self
 
   def cast(self, dtype: DTypeLike) -> Any: return dress(plain(self).cast(dtype))

@@ -87,3 +87,21 @@ def test_refuses() -> None:
   with pytest.raises(ShapeError, match="gradient of shape"): Narrow.apply(x, 2).sum().backward()
   with pytest.raises(ArgumentError, match="mark_dirty"): Dirty.apply(x, 2)
   with pytest.raises(ArgumentError, match="define one"): torch.autograd.Function.apply(x)
+
+def test_decorators_of_mixed_precision() -> None:
+  seen = []
+  class Square(torch.autograd.Function):  # type: ignore[name-defined,misc]  # a class of the table
+    """x * x."""
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+    def forward(ctx: Any, x: Any) -> Any:
+      ctx.save_for_backward(x)
+      seen.append((x.dtype, torch.is_autocast_enabled()))
+      return x * x
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cpu")
+    def backward(ctx: Any, g: Any) -> Any: return 2 * ctx.saved_tensors[0] * g
+  x = torch.tensor([3.0], requires_grad=True)
+  Square.apply(x).sum().backward()
+  with torch.autocast("cpu", dtype=torch.bfloat16): Square.apply(x.bfloat16())
+  assert x.grad.tolist() == [6.0] and seen == [(torch.float32, False)] * 2

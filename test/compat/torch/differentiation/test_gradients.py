@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import tinyhw.compat.torch as ours
-from tinyhw.errors import ArgumentError, GradientError
+from tinyhw.errors import ArgumentError, GradientError, ShapeError
 
 def gradients(torch: Any) -> list[Any]:
   x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -49,6 +49,35 @@ def test_refusals() -> None:
   for match, call in {
       "give grad_outputs": lambda: ours.autograd.grad(x * 2, x), "was not computed": lambda: ours.autograd.grad(
         x.sum(), y), "are tensors": lambda: ours.autograd.grad(x.sum(), [3]), "1 grad_outputs for 2": lambda:
-      ours.autograd.grad([x, x], x, [x]), "use a loop": lambda: ours.autograd.grad(
-        x.sum(), x, is_grads_batched=True)}.items():
+      ours.autograd.grad([x, x], x, [x])}.items():
     with pytest.raises((ArgumentError, GradientError), match=match): call()
+
+def test_segments_are_computed_again() -> None:
+  x = ours.tensor([1.0, -2.0], requires_grad=True)
+  parts = [ours.sin, ours.exp, ours.nn.ReLU(), ours.cos, ours.tanh]
+  checkpoint = ours.utils.checkpoint.checkpoint_sequential
+  checkpoint(parts, 2, x, use_reentrant=False).sum().backward()
+  found, x.grad = x.grad.tolist(), None
+  x.sin().exp().relu().cos().tanh().sum().backward()
+  assert found == x.grad.tolist() and checkpoint(ours.nn.Sequential(ours.nn.Tanh()), 1, x).shape == (2,)
+  with pytest.raises(ArgumentError, match="from 1 to 5"): checkpoint(parts, 6, x)
+
+def test_variables() -> None:
+  x = ours.tensor([2.0])
+  y = ours.autograd.Variable(x, requires_grad=True)
+  (y * y).sum().backward()
+  assert y.grad.tolist() == [4.0] and not x.requires_grad and not ours.autograd.Variable(x).requires_grad
+
+def test_many_seeds_at_once() -> None:
+  x, y = ours.tensor([1.0, -2.0], requires_grad=True), ours.tensor([3.0, 4.0], requires_grad=True)
+  z, eye = x ** 2 * y, ours.eye(2)
+  a, b = ours.autograd.grad(z, [x, y], eye, is_grads_batched=True)
+  assert a.tolist() == [[6.0, 0.0], [0.0, -16.0]] and b.tolist() == [[1.0, 0.0], [0.0, 4.0]]
+  found = ours.autograd.grad([z, x.sum()], [x], [eye, ours.ones(2)], is_grads_batched=True, create_graph=True)
+  assert found[0].tolist() == [[7.0, 1.0], [1.0, -15.0]] and found[0].requires_grad
+  unused = ours.autograd.grad(x.sum(), [x, y], ours.ones(3), is_grads_batched=True, allow_unused=True)
+  assert unused[0].tolist() == [[1.0, 1.0]] * 3 and unused[1] is None
+  with pytest.raises(ArgumentError, match="wants grad_outputs"): ours.autograd.grad(z, x, is_grads_batched=True)
+  with pytest.raises(ArgumentError, match="2 grad_outputs for 1"):
+    ours.autograd.grad(z, x, [eye, eye], is_grads_batched=True)
+  with pytest.raises(ShapeError, match="one axis before"): ours.autograd.grad(z, x, ours.ones(2), is_grads_batched=True)

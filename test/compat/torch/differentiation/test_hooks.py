@@ -97,3 +97,33 @@ def test_refusals() -> None:
     handle = x.register_hook(lambda g, wrong=wrong: wrong)
     with pytest.raises(error): x.sum().backward()
     handle.remove()
+
+def test_after_gradients_were_added() -> None:
+  x = ours.tensor([1.0, 2.0], requires_grad=True)
+  seen: list[float] = []
+  handle = x.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf.grad.sum().item()))
+  (x * 2).sum().backward()
+  (x * 3).sum().backward(inputs=[x])
+  other = ours.zeros(1, requires_grad=True)
+  other.sum().backward()
+  handle.remove()
+  x.sum().backward()
+  assert seen == [4.0, 10.0]
+  with pytest.raises(GradientError, match="wants a leaf"): (x * 2).register_post_accumulate_grad_hook(print)
+
+def test_optimizers_within_the_backward_pass() -> None:
+  real = pytest.importorskip("torch")
+  found = []
+  for t in (ours, real):
+    net = t.nn.Linear(2, 1)
+    with t.no_grad():
+      for p in net.parameters(): p.fill_(0.5)
+    steps = {p: t.optim.SGD([p], lr=0.1) for p in net.parameters()}
+    def after(p: Any, steps: Any = steps) -> None:
+      steps[p].step()
+      steps[p].zero_grad()
+    for p in net.parameters(): p.register_post_accumulate_grad_hook(after)
+    for _ in range(2): net(t.tensor([[1.0, -2.0]])).square().sum().backward()
+    assert all(p.grad is None for p in net.parameters())
+    found.append([p.flatten().tolist() for p in net.parameters()])
+  assert found[0][0] == pytest.approx(found[1][0]) and found[0][1] == pytest.approx(found[1][1])

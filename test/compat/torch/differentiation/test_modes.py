@@ -49,3 +49,10 @@ def test_set_grad_enabled() -> None:
   torch.set_grad_enabled(True)
   with torch.set_grad_enabled(False): assert not torch.is_grad_enabled()
   assert torch.is_grad_enabled()
+
+def test_contexts_that_change_nothing() -> None:
+  x = torch.tensor([3.0], requires_grad=True)
+  graph = torch.autograd.graph
+  with torch.autograd.set_detect_anomaly(True), torch.autograd.detect_anomaly(), graph.save_on_cpu(pin_memory=True):
+    (x * x).sum().backward()
+  assert x.grad.tolist() == [6.0]

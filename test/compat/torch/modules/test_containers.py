@@ -44,3 +44,7 @@ def test_parameter_dict() -> None:
   assert [k for k, _ in d.items()] == list(d.keys()) and d.pop("b") is not None and len(d.values()) == 1
   del d["a"]
   assert not d.state_dict()
+
+def test_a_module_on_one_device() -> None:
+  net = torch.nn.DataParallel(torch.nn.Linear(2, 1), device_ids=[0])
+  assert list(net.state_dict()) == ["module.weight", "module.bias"] and net(torch.ones(3, 2)).shape == (3, 1)

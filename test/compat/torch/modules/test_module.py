@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import tinyhw.compat.torch as torch
+from tinyhw.compat.torch import nn
 from tinyhw.compat.torch.modules.module import IncompatibleKeys, Module, Parameter
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 
@@ -112,3 +113,90 @@ def test_a_state_may_be_taken_over() -> None:
   assert (weight == state["weight"]).all().item()
   net.float()(torch.ones(1, 2)).sum().backward()
   assert weight.grad.tolist() == [[1.0, 1.0]] * 3
+
+def test_buffers_as_attributes() -> None:
+  class Net(nn.Module):
+    """A module with two buffers."""
+    def __init__(self) -> None:
+      super().__init__()
+      self.kept = nn.Buffer(torch.ones(2))
+      self.passing = nn.Buffer(torch.zeros(1), persistent=False)
+  net = Net()
+  assert list(net.state_dict()) == ["kept"] and [name for name, _ in net.named_buffers()] == ["kept", "passing"]
+  assert isinstance(net.kept, nn.Buffer) and not net.kept.requires_grad and (net.kept + 1).tolist() == [2.0, 2.0]
+
+class Old(nn.Module):  # type: ignore[name-defined,misc]  # a class of the table
+  """A module that loads states of an older version, and has extra state."""
+  def __init__(self) -> None:
+    super().__init__()
+    self.w, self.note = nn.Parameter(torch.ones(2)), "new"
+    self._register_load_state_dict_pre_hook(self._renamed)
+
+  def _renamed(self, state: Any, prefix: str, *rest: Any) -> None:
+    if prefix + "old" in state: state[prefix + "w"] = state.pop(prefix + "old")
+
+  def get_extra_state(self) -> Any: return {"note": self.note}
+  def set_extra_state(self, state: Any) -> None: self.note = state["note"]
+
+def test_hooks_of_states() -> None:
+  net = nn.Sequential(Old())
+  state = net.state_dict()
+  assert sorted(state) == ["0._extra_state", "0.w"]
+  state["0.old"], state["0._extra_state"] = state.pop("0.w") * 3, {"note": "read"}
+  keys: list[Any] = []
+  net.register_load_state_dict_post_hook(lambda module, found: keys.append(found))
+  assert repr(net.load_state_dict(state)) == "<All keys matched successfully>" == str(keys[0])
+  assert net[0].w.tolist() == [3.0, 3.0] and net[0].note == "read"
+  net.register_state_dict_pre_hook(lambda module, prefix, keep: keys.append(prefix))
+  handle = net.register_state_dict_post_hook(lambda module, found, prefix, data: found.pop("0._extra_state"))
+  assert list(net.state_dict()) == ["0.w"] and "" in keys
+  handle.remove()
+  assert len(net.state_dict()) == 2
+  net[0].register_load_state_dict_pre_hook(lambda module, found, prefix, *rest: rest[-1].append("refused by a hook"))
+  with pytest.raises(ArgumentError, match="refused by a hook"): net.load_state_dict(state)
+
+def test_methods_of_states_are_overridden() -> None:
+  class Twice(nn.Module):
+    """A module that doubles what it loads."""
+    def __init__(self) -> None:
+      super().__init__()
+      self.w = nn.Parameter(torch.ones(1))
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep: bool) -> None:
+      super()._save_to_state_dict(destination, prefix, keep)
+      destination[prefix + "more"] = 1
+    def _load_from_state_dict(self, state: Any, prefix: str, *rest: Any) -> None:
+      state[prefix + "w"] = state[prefix + "w"] * 2
+      super()._load_from_state_dict(state, prefix, *rest)
+  net = nn.Sequential(Twice())
+  state = net.state_dict()
+  assert state.pop("0.more") == 1
+  net.load_state_dict(state)
+  assert net[0].w.tolist() == [2.0] and state["0.w"].tolist() == [2.0]
+  with pytest.raises(ArgumentError, match="has no extra state"): net.get_extra_state()
+  with pytest.raises(ArgumentError, match="has no extra state"): net.set_extra_state(1)
+
+def test_another_module_in_its_place() -> None:
+  net = nn.Sequential(nn.Sequential(nn.Linear(1, 1)))
+  net.set_submodule("0.0", nn.Identity())
+  assert isinstance(net[0][0], nn.Identity)
+  with pytest.raises(AttributeError, match="has no module '7'"): net.set_submodule("0.7", nn.Identity(), strict=True)
+
+def test_hooks_of_all_modules() -> None:
+  from tinyhw.compat.torch.nn.modules import module as hooks
+  seen: list[str] = []
+  def note(module: Any, *rest: Any) -> None: seen.append(type(module).__name__)
+  handles = [hooks.register_module_forward_hook(note), hooks.register_module_forward_pre_hook(note),
+             hooks.register_module_full_backward_hook(note)]
+  x = torch.ones(2, requires_grad=True)
+  nn.Tanh()(x).sum().backward()
+  for handle in handles: handle.remove()
+  nn.Tanh()(x).sum().backward()
+  assert seen == ["Tanh"] * 3
+
+def test_hooks_in_front() -> None:
+  net, seen = nn.Identity(), []
+  for k in (1, 2):
+    net.register_forward_hook(lambda *args, k=k: seen.append(k), prepend=True)
+    net.register_forward_pre_hook(lambda *args, k=k: seen.append(-k), prepend=True)
+  net(torch.ones(1))
+  assert seen == [-2, -1, 2, 1]

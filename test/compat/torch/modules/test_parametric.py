@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tinyhw.compat.torch as ours
+from tinyhw.compat.torch import nn
 from tinyhw.errors import ArgumentError, ShapeError
 
 CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...]]] = [
@@ -61,3 +62,15 @@ def test_constructors_refuse() -> None:
   with pytest.raises(ArgumentError, match="negative"): nn.Linear(-3, 2)
   with pytest.raises(ShapeError, match="5 x 3"): nn.Embedding(5, 3, _weight=ours.zeros(2, 2))
   with pytest.raises(ShapeError, match="rows, columns"): nn.Embedding.from_pretrained(ours.zeros(4))
+
+def test_bases_are_pytorchs() -> None:
+  from tinyhw.compat.torch.nn.modules.batchnorm import _BatchNorm
+  from tinyhw.compat.torch.nn.modules.conv import _ConvNd
+  assert isinstance(nn.BatchNorm2d(2), _BatchNorm) and not isinstance(nn.BatchNorm2d(2), nn.BatchNorm1d)
+  assert isinstance(nn.ConvTranspose2d(1, 1, 1), _ConvNd) and not isinstance(nn.InstanceNorm1d(2), _BatchNorm)
+
+def test_statistics_of_one_process() -> None:
+  x = ours.arange(12.0).reshape(4, 3)
+  assert nn.SyncBatchNorm(3)(x).tolist() == nn.BatchNorm1d(3)(x).tolist()
+  net = nn.Sequential(nn.BatchNorm1d(3))
+  assert nn.SyncBatchNorm.convert_sync_batchnorm(net) is net

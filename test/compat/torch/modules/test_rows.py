@@ -3,8 +3,10 @@ from __future__ import annotations
 import inspect
 
 import pytest
+from torch_cases import agree
 
 import tinyhw.compat.torch as torch
+from tinyhw.compat.torch import nn
 from tinyhw.compat.torch.modules.rows import LAYERS
 from tinyhw.errors import ArgumentError
 
@@ -33,3 +35,15 @@ def test_results() -> None:
   weighted = nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0]))
   assert list(weighted.state_dict()) == ["weight"]
   with pytest.raises(ArgumentError, match="it takes"): nn.ReLU(frob=1)
+
+def test_losses_have_bases() -> None:
+  from tinyhw.compat.torch.nn.modules.loss import _Loss, _WeightedLoss
+  class Mine(_Loss):  # type: ignore[misc,valid-type]  # a class of the table
+    """A loss of a program's own."""
+  assert isinstance(nn.MSELoss(), _Loss) and isinstance(nn.NLLLoss(), _WeightedLoss)
+  assert Mine(reduction="sum").reduction == "sum"
+  assert not isinstance(nn.MSELoss(), _WeightedLoss) and Mine(size_average=False).reduction == "sum"
+  assert _WeightedLoss(torch.ones(2), reduce=False).reduction == "none" and not isinstance(nn.ReLU(), _Loss)
+
+def test_upsampling() -> None:
+  agree("torch.nn.UpsamplingBilinear2d(scale_factor=2)(image), torch.nn.UpsamplingNearest2d(9)(image)")

@@ -12,6 +12,7 @@ from typing import Any
 
 from tinyhw.compat.torch.differentiation.modes import enable_grad, no_grad
 from tinyhw.compat.torch.dress import dress, plain
+from tinyhw.compat.torch.types.narrowing import autocast, is_autocast_enabled
 from tinyhw.dtype import dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError, GradientError, ShapeError
 from tinyhw.functional.operands import sizes
@@ -119,3 +120,19 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
   def called(*args: Any) -> Any:
     with no_grad(): return function(*args)
   return called
+
+def custom_fwd(fwd: Any = None, *, device_type: str | None = None, cast_inputs: Any = None) -> Any:
+  """Decorate a forward function. cast_inputs: a type to which float tensors are cast while autocast is on."""
+  if fwd is None: return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+  @functools.wraps(fwd)
+  def called(*args: Any, **keywords: Any) -> Any:
+    if cast_inputs is None or not is_autocast_enabled(): return fwd(*args, **keywords)
+    def cast(x: Any) -> Any:
+      return dress(plain(x).cast(cast_inputs)) if isinstance(x, Handle) and dtypes.is_float(x.dtype) else x
+    with autocast(device_type or "cpu", enabled=False):
+      return fwd(*[cast(x) for x in args], **{k: cast(x) for k, x in keywords.items()})
+  return called
+
+def custom_bwd(bwd: Any = None, *, device_type: str | None = None) -> Any:
+  """Decorate a backward function."""
+  return functools.partial(custom_bwd, device_type=device_type) if bwd is None else bwd

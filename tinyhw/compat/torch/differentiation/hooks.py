@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 import itertools
 from typing import Any
+import weakref
 
 from tinyhw.compat.torch.differentiation.modes import enable_grad
 from tinyhw.compat.torch.dress import dress, plain
@@ -20,6 +21,7 @@ from tinyhw.gradient import hook_gradient, reaches
 from tinyhw.methods.base import Handle
 from tinyhw.tensor import Tensor
 from tinyhw.threads import lock
+from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 class RemovableHandle:
@@ -71,5 +73,41 @@ def is_differentiable(tensor: Handle) -> bool:
   if not dtypes.is_float(tensor.dtype): return False
   with lock:
     writes.classify()
-    nodes = {node for h in writes.marked() for node in (h.uop, writes.memory_of(h.uop)[0]) if node is not None}
+    nodes = {node for h in writes.marked() for node in (h.uop, _memory(h.uop)) if node is not None}
   return bool(nodes) and reaches(tensor.uop, nodes)
+
+def _memory(u: UOp) -> UOp | None:
+  """Return the memory for which a marked node stands. A tensor that was detached, and marked then, is another one."""
+  return None if u.op is Ops.DETACH else writes.memory_of(u)[0]
+
+# ***** after gradients were added *****
+
+class LeafHooks:
+  """A leaf, and the functions to call when a gradient was added to its `grad`."""
+  def __init__(self, leaf: Any):
+    self.leaf: weakref.ref[Any] = weakref.ref(leaf)
+    self.functions: dict[int, Callable[[Any], Any]] = {}
+
+_waiting: dict[int, LeafHooks] = {}      # by the identity of the leaf
+
+def register_post_accumulate(tensor: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
+  """Call hook(tensor) after a backward pass has added to the `grad` of a leaf. Raises GradientError for others."""
+  if not tensor.requires_grad or not tensor.is_leaf:
+    raise GradientError("a hook after a gradient was added wants a leaf with requires_grad=True")
+  with lock:
+    for key in [k for k, w in _waiting.items() if w.leaf() is None or not w.functions]: del _waiting[key]
+    waiting = _waiting.get(id(tensor))
+    if waiting is None or waiting.leaf() is not tensor:
+      waiting = LeafHooks(tensor)
+      _waiting[id(tensor)] = waiting
+  return registered(waiting.functions, hook)
+
+def adding(backward: Callable[[], Any]) -> Any:
+  """Run a backward pass, then call the hooks of leaves to whose `grad` it added."""
+  if not _waiting: return backward()
+  before = [(leaf, leaf.grad, w.functions) for w in list(_waiting.values()) if (leaf := w.leaf()) is not None]
+  found = backward()
+  for leaf, old, functions in before:
+    if leaf.grad is old: continue
+    for function in list(functions.values()): function(leaf)
+  return found

@@ -95,3 +95,10 @@ def is_grad_enabled() -> bool:
 def is_inference_mode_enabled() -> bool:
   """Are results cut off from their operands here?"""
   return GradMode.off
+
+class Unneeded:
+  """A context that changes nothing: a check of PyTorch's engine, or a place for tensors that it saves. Here a graph
+  keeps expressions, and what they need is computed when it is asked for."""
+  def __init__(self, *args: Any, **keywords: Any): pass
+  def __enter__(self) -> Unneeded: return self
+  def __exit__(self, *_: object) -> None: pass

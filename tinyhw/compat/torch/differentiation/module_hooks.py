@@ -19,8 +19,8 @@ from tinyhw.tensor import Tensor
 
 class Boundary:
   """The boundaries of one call of a module."""
-  def __init__(self, module: Any) -> None:
-    self.module = module
+  def __init__(self, module: Any, every: dict[int, Any]) -> None:
+    self.module, self.every = module, every     # hooks of all modules
     self.count = 0                              # of arguments
     self.places: list[int] = []                 # of those with a gradient
     self.gradients: tuple[Any, ...] = ()        # of results
@@ -56,7 +56,8 @@ class Boundary:
     return [plain(found[k]) for k in self.places]
 
   def _called(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
-    return _passed(self.module._backward_hooks, lambda hook, now: hook(self.module, now, self.gradients), given)
+    hooks = {**self.every, **self.module._backward_hooks}
+    return _passed(hooks, lambda hook, now: hook(self.module, now, self.gradients), given)
 
 def _is_traced(x: Any) -> bool:
   return isinstance(x, Handle) and not x.holds_complex and dtypes.is_float(x.dtype) and bool(x.requires_grad)

@@ -177,3 +177,13 @@ class ParameterDict(Module):
   def update(self, parameters: Any) -> None:
     """Add parameters of another dict."""
     for name, value in dict(parameters).items(): self[name] = value
+
+class DataParallel(Module):
+  """A module as it is: there is one device by PyTorch's names. Its names begin with `module.`."""
+  def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
+    super().__init__()
+    self.module, self.device_ids, self.dim = module, device_ids or [], dim
+
+  def forward(self, *args: Any, **keywords: Any) -> Any:
+    """Call the module."""
+    return self.module(*args, **keywords)

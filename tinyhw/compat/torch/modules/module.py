@@ -41,13 +41,52 @@ class Parameter(TorchTensor):
     found = memo[id(self)] = Parameter(self, bool(self.requires_grad))
     return found
 
-class IncompatibleKeys(NamedTuple):
+class ModuleBuffer(TorchTensor):
+  """State without a gradient: as an attribute of a module, it is registered as a buffer.
+
+  persistent: state dicts have it.
+  """
+  __slots__ = ()
+  is_persistent = True
+
+  def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+    kind = ModuleBuffer if flag("persistent", persistent) else TransientBuffer
+    return kind._leaf(plain(Tensor.zeros(0) if data is None else data).detach().clone().realize().uop, False)
+
+  def __init__(self, data: Any = None, *, persistent: bool = True): pass
+
+class TransientBuffer(ModuleBuffer):
+  """A buffer that state dicts do not have."""
+  __slots__ = ()
+  is_persistent = False
+
+class KeyFields(NamedTuple):
   """The keys that a module has and a state lacks, and those of a state that a module lacks."""
   missing_keys: list[str]
   unexpected_keys: list[str]
 
+class IncompatibleKeys(KeyFields):
+  """The same; its text says if there are none."""
+
+  def __repr__(self) -> str:
+    if not self.missing_keys and not self.unexpected_keys: return "<All keys matched successfully>"
+    return super().__repr__()
+
+  __str__ = __repr__
+
+class LoadedState(dict[str, Any]):
+  """A state on its way into a module: its values by name, and what was found to write."""
+  def __init__(self, values: Mapping[str, Any]):
+    super().__init__(values)
+    self.known: set[str] = set()                                  # names that the module has
+    self.found: list[tuple[str, Tensor, Tensor]] = []             # name, tensor of the module, value
+
 _KINDS = ("_parameters", "_buffers", "_modules")
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_STATE_HOOKS = ("_state_hooks", "_state_pre_hooks", "_load_pre_hooks", "_load_hooks")
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks", *_STATE_HOOKS)
+
+# Hooks of all modules.
+_every: dict[str, dict[int, Any]] = {name: {} for name in _HOOKS}
 
 class Module:
   """The base of layers. A subclass registers parameters and modules as attributes, and computes in `forward`."""
@@ -63,15 +102,16 @@ class Module:
     raise ArgumentError(f"{type(self).__name__} has no forward; define one")
 
   def __call__(self, *args: Any, **keywords: Any) -> Any:
-    for hook, with_keywords in list(self._forward_pre_hooks.values()):
+    for hook, with_keywords in (*_every["_forward_pre_hooks"].values(), *self._forward_pre_hooks.values()):
       changed = hook(self, args, keywords) if with_keywords else hook(self, args)
       if changed is None: continue
       if with_keywords: args, keywords = changed
       else: args = changed if isinstance(changed, tuple) else (changed,)
-    boundary = Boundary(self) if (self._backward_hooks or self._backward_pre_hooks) and not GradMode.off else None
+    hooked = self._backward_hooks or self._backward_pre_hooks or _every["_backward_hooks"]
+    boundary = Boundary(self, _every["_backward_hooks"]) if hooked and not GradMode.off else None
     if boundary is not None: args = boundary.entered(args)
     found = self.forward(*args, **keywords)
-    for hook, with_keywords in list(self._forward_hooks.values()):
+    for hook, with_keywords in (*_every["_forward_hooks"].values(), *self._forward_hooks.values()):
       changed = hook(self, args, keywords, found) if with_keywords else hook(self, args, found)
       if changed is not None: found = changed
     return found if boundary is None else boundary.left(found)
@@ -80,6 +120,9 @@ class Module:
 
   def __setattr__(self, name: str, value: Any) -> None:
     state = self.__dict__
+    if isinstance(value, ModuleBuffer) and name not in state.get("_buffers", {name}):
+      state.pop(name, None)
+      return self.register_buffer(name, value, value.is_persistent)
     kind = "_parameters" if isinstance(value, Parameter) else "_modules" if isinstance(value, Module) else None
     if kind is not None:
       if kind not in state: raise ArgumentError(f"{type(self).__name__}: call super().__init__() before setting {name}")
@@ -207,6 +250,14 @@ class Module:
       found = found._modules[part]
     return found  # type: ignore[no-any-return]
 
+  def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+    """Put a module in the place of the one with a dotted name. strict: there must be one."""
+    path, _, name = target.rpartition(".")
+    above = self.get_submodule(path)
+    if not name or strict and name not in above._modules:
+      raise AttributeError(f"{type(above).__name__} has no module {name!r}")
+    above._modules[name] = module
+
   def get_parameter(self, target: str) -> Parameter:
     """Return a parameter by its dotted name."""
     path, _, name = target.rpartition(".")
@@ -227,12 +278,32 @@ class Module:
                  keep_vars: bool = False) -> dict[str, Any]:
     """Return parameters and persistent buffers by their dotted names. They share memory with the module."""
     found = {} if destination is None else destination
-    for name, value in itertools.chain(self._parameters.items(), self._buffers.items()):
-      if value is not None and name not in self._non_persistent:
-        found[prefix + name] = value if keep_vars else value.detach()
+    for hook in list(self._state_pre_hooks.values()): hook(self, prefix, keep_vars)
+    self._save_to_state_dict(found, prefix, keep_vars)
     for name, module in self._modules.items():
       if module is not None: module.state_dict(destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    for hook in list(self._state_hooks.values()):
+      changed = hook(self, found, prefix, {"version": self._version})
+      if changed is not None: found = changed
     return found
+
+  _version = 1
+
+  def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+    """Add this module's own parameters, buffers and extra state."""
+    for name, value in itertools.chain(self._parameters.items(), self._buffers.items()):
+      if value is not None and name not in self._non_persistent:
+        destination[prefix + name] = value if keep_vars else value.detach()
+    if type(self).get_extra_state is not Module.get_extra_state:
+      destination[prefix + "_extra_state"] = self.get_extra_state()
+
+  def get_extra_state(self) -> Any:
+    """Return what state dicts have besides tensors. A subclass that defines it defines set_extra_state, too."""
+    raise ArgumentError(f"{type(self).__name__} has no extra state; define get_extra_state and set_extra_state")
+
+  def set_extra_state(self, state: Any) -> None:
+    """Take what get_extra_state returned."""
+    raise ArgumentError(f"{type(self).__name__} has no extra state; define get_extra_state and set_extra_state")
 
   def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True,
                       assign: bool = False) -> IncompatibleKeys:
@@ -242,21 +313,41 @@ class Module:
     the state's tensors, with their types, devices and storage. Parameters stay the same objects, and keep their
     requires_grad.
     """
-    for path, module in self.named_modules(): module._prepare(state_dict, path + "." if path else "")
-    mine = self.state_dict(keep_vars=True)
-    keys = IncompatibleKeys([k for k in mine if k not in state_dict], [k for k in state_dict if k not in mine])
+    state, missing, errors = LoadedState(state_dict), [], []  # type: LoadedState, list[str], list[str]
+    for path, module in self.named_modules(remove_duplicate=False):
+      prefix = path + "." if path else ""
+      module._prepare(state, prefix)
+      module._load_from_state_dict(state, prefix, {"version": self._version}, strict, missing, [], errors)
+    keys = IncompatibleKeys(missing, [k for k in state if k not in state.known])
+    for path, module in self.named_modules():
+      for hook in list(module._load_hooks.values()): hook(module, keys)
+    if errors: raise ArgumentError(f"the state does not fit {type(self).__name__}: {'; '.join(errors)}")
     if strict and (keys.missing_keys or keys.unexpected_keys):
       raise ArgumentError(f"the state does not fit {type(self).__name__}: missing {keys.missing_keys}, unexpected "
                           f"{keys.unexpected_keys}; strict=False loads the rest")
-    values = {k: _value(state_dict[k]) for k in mine if k in state_dict}
-    for name, value in values.items():
-      if value.shape != mine[name].shape:
-        raise ShapeError(f"{name} has shape {mine[name].shape}, and the state's has {value.shape}")
-    for name, value in values.items():
-      if assign: self._take_over(mine[name], value.detach())
-      else: plain(mine[name]).assign(value.cast(mine[name].dtype))
-    _realize(list(mine.values()))
+    for name, mine, value in state.found:
+      if value.shape != plain(mine).shape:
+        raise ShapeError(f"{name} has shape {tuple(mine.shape)}, and the state's has {value.shape}")
+    for name, mine, value in state.found:
+      if assign: self._take_over(mine, value.detach())
+      else: plain(mine).assign(value.cast(mine.dtype))
+    _realize([mine for _, mine, _ in state.found])
     return keys
+
+  def _load_from_state_dict(self, state_dict: LoadedState, prefix: str, local_metadata: dict[str, Any], strict: bool,
+                            missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str]) -> None:
+    """Find values for this module's own tensors. They are written after all modules have found theirs."""
+    for hook in list(self._load_pre_hooks.values()):
+      hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+    for name, mine in itertools.chain(self._parameters.items(), self._buffers.items()):
+      if mine is None or name in self._non_persistent: continue
+      state_dict.known.add(prefix + name)
+      if prefix + name in state_dict: state_dict.found.append((prefix + name, mine, _value(state_dict[prefix + name])))
+      else: missing_keys.append(prefix + name)
+    if type(self).set_extra_state is Module.set_extra_state: return
+    state_dict.known.add(prefix + "_extra_state")
+    if prefix + "_extra_state" in state_dict: self.set_extra_state(state_dict[prefix + "_extra_state"])
+    else: missing_keys.append(prefix + "_extra_state")
 
   def _take_over(self, value: Tensor, found: Tensor) -> None:
     """Let a parameter or buffer stand for another tensor."""
@@ -339,13 +430,39 @@ class Module:
 
   # ***** hooks *****
 
-  def register_forward_hook(self, hook: Callable[..., Any], *, with_kwargs: bool = False) -> RemovableHandle:
+  def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False,
+                            with_kwargs: bool = False) -> RemovableHandle:
     """Call hook(module, args, result) after each forward. A result that it returns takes the place of the result."""
-    return _registered(self._forward_hooks, hook, with_kwargs)
+    return _first(self._forward_hooks, _registered(self._forward_hooks, hook, with_kwargs), prepend)
 
-  def register_forward_pre_hook(self, hook: Callable[..., Any], *, with_kwargs: bool = False) -> RemovableHandle:
+  def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False,
+                                with_kwargs: bool = False) -> RemovableHandle:
     """Call hook(module, args) before each forward. Arguments that it returns take the place of the arguments."""
-    return _registered(self._forward_pre_hooks, hook, with_kwargs)
+    return _first(self._forward_pre_hooks, _registered(self._forward_pre_hooks, hook, with_kwargs), prepend)
+
+  def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    """Call hook(module, prefix, keep_vars) before state_dict."""
+    return registered(self._state_pre_hooks, hook)
+
+  def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    """Call hook(module, state, prefix, metadata) after state_dict. It may change the state."""
+    def called(*args: Any) -> None: hook(*args)
+    return registered(self._state_hooks, called)
+
+  def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    return registered(self._state_hooks, hook)
+
+  def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    """Call hook(module, state, prefix, metadata, strict, missing, unexpected, errors) before a state is loaded. It may
+    change the state."""
+    return registered(self._load_pre_hooks, lambda *args: hook(self, *args))
+
+  def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> RemovableHandle:
+    return self.register_load_state_dict_pre_hook(hook) if with_module else registered(self._load_pre_hooks, hook)
+
+  def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    """Call hook(module, keys) after a state was compared. It may change the lists of missing and unexpected keys."""
+    return registered(self._load_hooks, hook)
 
   def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
     """Call hook(module, gradients of the arguments, gradients of the results) when gradients pass the module.
@@ -402,3 +519,17 @@ def _value(x: Any) -> Tensor:
 
 def _realize(tensors: list[Tensor]) -> None:
   if tensors: tensors[0].realize(*tensors[1:])
+
+# ***** hooks of all modules *****
+
+def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool = False) -> RemovableHandle:
+  """Call hook(module, args, result) after each forward of each module."""
+  return _registered(_every["_forward_hooks"], hook, with_kwargs)
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+  """Call hook(module, args) before each forward of each module."""
+  return _registered(_every["_forward_pre_hooks"], hook, False)
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+  """Call hook(module, gradients of arguments, gradients of results) when gradients pass a module, for each module."""
+  return registered(_every["_backward_hooks"], hook)

@@ -62,7 +62,8 @@ class Bilinear(Module):
     """Return the products."""
     return functional("bilinear")(input1, input2, self.weight, self.bias)
 
-class _Conv(Module):
+class ConvolutionModule(Module):
+  """The base of convolutions."""
   axes, transposed = 1, False
 
   def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
@@ -108,19 +109,19 @@ class _Conv(Module):
     return text + (", bias=False" if self.bias is None else "") + (
       f", padding_mode={self.padding_mode}" if self.padding_mode != "zeros" else "")
 
-class Conv1d(_Conv):
+class Conv1d(ConvolutionModule):
   """Convolution along one axis. weight: (out_channels, in_channels / groups, kernel)."""
 
-class Conv2d(_Conv):
+class Conv2d(ConvolutionModule):
   """Convolution along two axes."""
   axes = 2
 
-class Conv3d(_Conv):
+class Conv3d(ConvolutionModule):
   """Convolution along three axes."""
   axes = 3
 
-class ConvTranspose1d(_Conv):
-  """The transpose of a convolution. weight: (in_channels, out_channels / groups, kernel)."""
+class TransposedConvolution(ConvolutionModule):
+  """The base of transposed convolutions. weight: (in_channels, out_channels / groups, kernel)."""
   transposed = True
 
   def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
@@ -148,15 +149,18 @@ class ConvTranspose1d(_Conv):
       raise ArgumentError(f"output_size {wanted} is outside of {least} and the strides {self.stride} above it")
     return found
 
-class ConvTranspose2d(ConvTranspose1d):
+class ConvTranspose1d(TransposedConvolution):
+  """The transpose of a convolution."""
+
+class ConvTranspose2d(TransposedConvolution):
   """The transpose of a convolution along two axes."""
   axes = 2
 
-class ConvTranspose3d(ConvTranspose1d):
+class ConvTranspose3d(TransposedConvolution):
   """The transpose of a convolution along three axes."""
   axes = 3
 
-class _Statistics(Module):
+class NormBase(Module):
   """Base of normalizations with running statistics."""
   ndims: tuple[int, ...] = ()
 
@@ -182,9 +186,8 @@ class _Statistics(Module):
     return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
 
-class BatchNorm1d(_Statistics):
-  """Normalize each channel by the statistics of the batch, or the running ones."""
-  ndims: tuple[int, ...] = (2, 3)
+class BatchNorm(NormBase):
+  """The base of those that normalize each channel by the statistics of the batch, or the running ones."""
 
   def __init__(self, num_features: int, eps: float = 1e-05, momentum: float | None = 0.1, affine: bool = True,
                track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True):
@@ -202,17 +205,33 @@ class BatchNorm1d(_Statistics):
     return functional("batch_norm")(input, self.running_mean if keeps else None, self.running_var if keeps else None,
                                     self.weight, self.bias, by_batch, factor, self.eps)
 
-class BatchNorm2d(BatchNorm1d):
+class BatchNorm1d(BatchNorm):
+  """Normalize each channel."""
+  ndims = (2, 3)
+
+class BatchNorm2d(BatchNorm):
   """Normalize each channel of images."""
   ndims = (4,)
 
-class BatchNorm3d(BatchNorm1d):
+class BatchNorm3d(BatchNorm):
   """Normalize each channel of volumes."""
   ndims = (5,)
 
-class InstanceNorm1d(_Statistics):
-  """Normalize each channel of each example."""
-  ndims: tuple[int, ...] = (2, 3)
+class SyncBatchNorm(BatchNorm):
+  """Normalize each channel. There is one process, so nothing is exchanged; process_group is ignored."""
+  ndims = tuple(range(2, 9))
+
+  def __init__(self, num_features: int, eps: float = 1e-05, momentum: float | None = 0.1, affine: bool = True,
+               track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None):
+    super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+
+  @classmethod
+  def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+    """Return the module as it is: BatchNorm does the same in one process."""
+    return module
+
+class InstanceNorm(NormBase):
+  """The base of those that normalize each channel of each example."""
 
   def __init__(self, num_features: int, eps: float = 1e-05, momentum: float = 0.1, affine: bool = False,
                track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True):
@@ -227,11 +246,15 @@ class InstanceNorm1d(_Statistics):
                                         self.momentum or 0.0, self.eps)
     return found.squeeze(0) if alone else found
 
-class InstanceNorm2d(InstanceNorm1d):
+class InstanceNorm1d(InstanceNorm):
+  """Normalize each channel of each sequence."""
+  ndims = (2, 3)
+
+class InstanceNorm2d(InstanceNorm):
   """Normalize each channel of each image."""
   ndims = (3, 4)
 
-class InstanceNorm3d(InstanceNorm1d):
+class InstanceNorm3d(InstanceNorm):
   """Normalize each channel of each volume."""
   ndims = (4, 5)
 

@@ -32,7 +32,8 @@ def _gru(gates: Any, hidden: Any, state: Any) -> tuple[Any, Any]:
   fresh = (c + (a + d).sigmoid() * f).tanh()
   return fresh + update * (state - fresh), None
 
-class _Cell(Module):
+class RecurrentCell(Module):
+  """The base of cells, which are one step of a layer."""
   gates = 1
 
   def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
@@ -81,7 +82,7 @@ def _register(module: Module, end: str, rows: int, inputs: int, hidden: int, siz
   for name in ("bias_ih", "bias_hh"):
     module.register_parameter(f"{name}{end}", drawn((rows,), bound, dtype, device) if bias else None)
 
-class RNNCell(_Cell):
+class RNNCell(RecurrentCell):
   """A step of an RNN: tanh or relu of the sum of two products."""
   def forward(self, input: Any, hx: Any = None) -> Any:
     """Return the next hidden state."""
@@ -89,7 +90,7 @@ class RNNCell(_Cell):
     found = _rnn(self.nonlinearity)(*self._products(x, h), h)[0]
     return found.squeeze(0) if alone else found
 
-class GRUCell(_Cell):
+class GRUCell(RecurrentCell):
   """A step of a GRU. Source: Cho et al. 2014."""
   gates = 3
 
@@ -102,7 +103,7 @@ class GRUCell(_Cell):
     found = _gru(*self._products(x, h), h)[0]
     return found.squeeze(0) if alone else found
 
-class LSTMCell(_Cell):
+class LSTMCell(RecurrentCell):
   """A step of an LSTM. Source: Hochreiter and Schmidhuber 1997."""
   gates = 4
 
@@ -115,7 +116,8 @@ class LSTMCell(_Cell):
     found = _lstm(*self._products(x, h), c)
     return tuple([s.squeeze(0) for s in found]) if alone else found
 
-class _Recurrent(Module):
+class Recurrent(Module):
+  """The base of recurrent layers."""
   gates, has_cell = 1, False
 
   def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -218,7 +220,7 @@ class _Recurrent(Module):
 def _stacked(xs: list[Any]) -> Any: return dress(Tensor.stack(xs[0], *xs[1:]))
 def _joined(xs: list[Any]) -> Any: return dress(Tensor.cat(xs[0], *xs[1:], dim=-1))
 
-class RNN(_Recurrent):
+class RNN(Recurrent):
   """Layers of RNN steps."""
   def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
                bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
@@ -227,7 +229,7 @@ class RNN(_Recurrent):
     super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
     self.nonlinearity = nonlinearity
 
-class GRU(_Recurrent):
+class GRU(Recurrent):
   """Layers of GRU steps."""
   gates = 3
 
@@ -236,7 +238,7 @@ class GRU(_Recurrent):
                dtype: Any = None):
     super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
 
-class LSTM(_Recurrent):
+class LSTM(Recurrent):
   """Layers of LSTM steps. proj_size: hidden states are projected to this size."""
   gates, has_cell = 4, True
 

@@ -108,6 +108,20 @@ CTCLoss ctc_loss(blank=0, reduction='mean', zero_infinity=False)
 # Parameters of tensors, which are buffers: state dicts and casts have them.
 _BUFFERS = ("weight", "pos_weight", "_random_samples")
 
+class LossModule(Module):
+  """The base of losses, also of a program's own: it keeps how to reduce."""
+  def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
+    super().__init__()
+    old = {(True, True): "mean", (False, True): "sum"}.get((size_average is not False, reduce is not False), "none")
+    self.reduction = reduction if size_average is None and reduce is None else old
+
+class WeightedLossModule(LossModule):
+  """The base of losses with a weight for each class."""
+  def __init__(self, weight: Any = None, size_average: bool | None = None, reduce: bool | None = None,
+               reduction: str = "mean"):
+    super().__init__(size_average, reduce, reduction)
+    self.register_buffer("weight", weight)
+
 class Stateless(Module):
   """A layer of a row."""
   signature: inspect.Signature
@@ -115,7 +129,7 @@ class Stateless(Module):
   takes_training: bool
 
   def __init__(self, *args: Any, **keywords: Any):
-    super().__init__()
+    Module.__init__(self)
     try: given = self.signature.bind(*args, **keywords)
     except TypeError as error:
       raise ArgumentError(f"{type(self).__name__}: {error}; it takes {self.signature}") from None
@@ -149,10 +163,22 @@ def _made(row: str) -> type[Stateless]:
   name, _, call = row.partition(" ")
   function, _, parameters = call.rstrip(")").partition("(")
   doc = f"nn.functional.{function.rstrip('*')} as a layer."
-  return type(name, (Stateless,), {"signature": _signature(parameters), "function": function.rstrip("*"),
-                                   "takes_training": function.endswith("*"), "__doc__": doc, "__module__": __name__})
+  kinds = (Stateless, WeightedLossModule if "weight=None" in row and "pos" not in row else LossModule)
+  return type(name, kinds if "Loss" in name else (Stateless,), {
+    "signature": _signature(parameters), "function": function.rstrip("*"), "takes_training": function.endswith("*"),
+    "__doc__": doc, "__module__": __name__})
 
 LAYERS: dict[str, type[Stateless]] = {made.__name__: made for made in map(_made, ROWS)}
+
+class UpsamplingNearest2d(LAYERS["Upsample"]):  # type: ignore[name-defined,misc,valid-type]  # a class of a row
+  """Images of another size, whose pixels are the nearest ones."""
+  def __init__(self, size: Any = None, scale_factor: Any = None):
+    super().__init__(size, scale_factor, "nearest")
+
+class UpsamplingBilinear2d(LAYERS["Upsample"]):  # type: ignore[name-defined,misc,valid-type]  # a class of a row
+  """Images of another size, by linear interpolation along both axes. Corners stay corners."""
+  def __init__(self, size: Any = None, scale_factor: Any = None):
+    super().__init__(size, scale_factor, "bilinear", True)
 
 class Identity(Module):
   """Return the input. Arguments are ignored."""
