@@ -8,9 +8,10 @@ from tinyhw import Tensor
 from tinyhw.distributions.continuous import Kumaraswamy
 
 NAMES = [name.strip() for name in """Normal, Laplace, Cauchy, Gumbel, Uniform, Exponential, LogNormal, HalfNormal,
-  HalfCauchy, Pareto, Weibull, Kumaraswamy, VonMises""".split(',')]
+  HalfCauchy, Pareto, Weibull, Kumaraswamy, VonMises,
+  GeneralizedPareto, GeneralizedPareto 2""".split(',')]
 SMOOTH = [name.strip() for name in """Normal, Laplace, Gumbel, Uniform, Exponential, LogNormal, HalfNormal, Weibull,
-  Kumaraswamy""".split(',')]
+  Kumaraswamy, GeneralizedPareto""".split(',')]
 
 @pytest.mark.parametrize("case", NAMES)
 def test_against_pytorch(case: str) -> None: compare(case)

@@ -9,8 +9,9 @@ from tinyhw.distributions.discrete import Bernoulli, Binomial, Categorical, Geom
 from tinyhw.errors import ArgumentError
 
 NAMES = [name.strip() for name in """Bernoulli, Bernoulli 2, Geometric, Binomial, Binomial 2, NegativeBinomial,
-  Poisson, Categorical, Categorical 2, OneHotCategorical, OneHotCategoricalStraightThrough, Multinomial""".split(',')]
-SMOOTH = [name.strip() for name in """OneHotCategoricalStraightThrough""".split(',')]
+  Poisson, Categorical, Categorical 2, OneHotCategorical, OneHotCategoricalStraightThrough, Multinomial,
+  ContinuousBernoulli, ContinuousBernoulli 2""".split(',')]
+SMOOTH = [name.strip() for name in """OneHotCategoricalStraightThrough, ContinuousBernoulli""".split(',')]
 
 @pytest.mark.parametrize("case", NAMES)
 def test_against_pytorch(case: str) -> None: compare(case)

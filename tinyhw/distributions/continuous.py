@@ -280,3 +280,50 @@ class VonMises(Distribution):
   def _variance(self) -> Tensor: return 1 - i1e(self.p.concentration) / i0e(self.p.concentration)
 
 _ROUNDS = 24   # a round accepts two of three draws at least: 2e-12 are left
+
+class GeneralizedPareto(Distribution):
+  """What is above a threshold: (1 + concentration (x - loc) / scale)**(-1 / concentration - 1) / scale.
+
+  Source: Pickands 1975.
+  """
+  arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
+  support, has_rsample = constraints.real, True
+
+  def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None):
+    self._keep(validate_args, loc=loc, scale=scale, concentration=concentration)
+
+  def _shape_of(self) -> tuple[Tensor, Tensor]:
+    """Return where the concentration is 0, and the concentration, 1 there."""
+    c = self.p.concentration
+    none = c.abs() < 1e-8
+    return none, none.where(1, c)
+
+  def _draw(self, shape: Shape) -> Tensor: return self._icdf(self._uniform(shape))
+
+  def _log_left(self, x: Tensor) -> Tensor:
+    """Return the logarithm of the probability of more than a value."""
+    z, (none, c) = (x - self.p.loc) / self.p.scale, self._shape_of()
+    return none.where(-z, -log1p(none.where(0, z * c)) / c)
+
+  def _log_prob(self, x: Tensor) -> Tensor:
+    z, (none, c) = (x - self.p.loc) / self.p.scale, self._shape_of()
+    return none.where(-z, -(c.reciprocal() + 1) * log1p(none.where(0, z * c))) - self.p.scale.log()
+
+  def _cdf(self, x: Tensor) -> Tensor: return -expm1(self._log_left(x))
+
+  def _icdf(self, x: Tensor) -> Tensor:
+    left, (none, c) = log1p(-x), self._shape_of()
+    return self.p.loc + self.p.scale * none.where(-left, expm1(none.where(0, -c * left)) / c)
+
+  def _mean(self) -> Tensor:
+    known = self.p.concentration < 1
+    return known.where(self.p.loc + self.p.scale / (1 - known.where(self.p.concentration, 0.5)), math.inf)
+
+  def _mode(self) -> Tensor: return self._parts["loc"]
+
+  def _variance(self) -> Tensor:
+    known = self.p.concentration < 0.5
+    c = known.where(self.p.concentration, 0.25)
+    return known.where(self.p.scale.square() / ((1 - c).square() * (1 - c * 2)), math.inf)
+
+  def _entropy(self) -> Tensor: return self.p.scale.log() + self.p.concentration + 1

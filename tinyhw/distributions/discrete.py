@@ -1,4 +1,5 @@
-"""Distributions of whole numbers: Bernoulli, Geometric, Binomial, NegativeBinomial, Poisson, Categorical and its kin.
+"""Distributions of whole numbers: Bernoulli, Geometric, Binomial, NegativeBinomial, Poisson, Categorical and its kin;
+and ContinuousBernoulli.
 
 Most take probabilities (`probs`) or their logarithms up to a sum (`logits`), and have both as attributes.
 """
@@ -267,3 +268,59 @@ class Multinomial(_Weights):
 
   def _mean(self) -> Tensor: return self.p.probs * self.total_count
   def _variance(self) -> Tensor: return self.p.probs * (1 - self.p.probs) * self.total_count
+
+class ContinuousBernoulli(_Odds):
+  """A number x between 0 and 1 with a density proportional to probs**x (1 - probs)**(1 - x). Source: Loaiza-Ganem and
+  Cunningham 2019.
+
+  lims: between these probabilities, series take the place of quotients that would cancel.
+  """
+  support, has_rsample = constraints.unit_interval, True
+
+  def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
+               validate_args: bool | None = None):
+    self.lims = lims
+    self._keep_odds(validate_args, probs, logits)
+
+  def _far(self) -> tuple[Tensor, Tensor]:
+    """Return where the probability is far from 1/2, and the probability, a far one elsewhere."""
+    p = self.p.probs
+    far = (p <= self.lims[0]) | (p > self.lims[1])
+    return far, far.where(p, self.lims[0])
+
+  def _log_scale(self) -> Tensor:
+    """Return the logarithm of the factor that makes the density's integral 1."""
+    far, p = self._far()
+    below = p <= 0.5
+    twice = below.where(log1p(below.where(p, 0) * -2), (below.where(1, p) * 2 - 1).log())
+    near = (self.p.probs - 0.5).square()
+    return far.where((log1p(-p) - p.log()).abs().log() - twice, (near * (104 / 45) + 4 / 3) * near + math.log(2))
+
+  def _draw(self, shape: Shape) -> Tensor: return self._icdf(self._uniform(shape))
+  def _log_prob(self, x: Tensor) -> Tensor: return self._log_scale() - _cross(self.p.logits, x)
+
+  def _cdf(self, x: Tensor) -> Tensor:
+    far, p = self._far()
+    inside = far.where((p.pow(x) * (1 - p).pow(1 - x) + p - 1) / (p * 2 - 1), x)
+    return (x <= 0).where(0, (x >= 1).where(1, inside))
+
+  def _icdf(self, x: Tensor) -> Tensor:
+    far, p = self._far()
+    return far.where((log1p(-p + x * (p * 2 - 1)) - log1p(-p)) / (p.log() - log1p(-p)), x)
+
+  def _mean(self) -> Tensor:
+    far, p = self._far()
+    gap = self.p.probs - 0.5
+    near = (gap.square() * (16 / 45) + 1 / 3) * gap + 0.5
+    return far.where(p / (p * 2 - 1) + (log1p(-p) - p.log()).reciprocal(), near)
+
+  def _variance(self) -> Tensor:
+    far, p = self._far()
+    near = (self.p.probs - 0.5).square()
+    return far.where(p * (p - 1) / (1 - p * 2).square() + (log1p(-p) - p.log()).square().reciprocal(),
+                     near * near * (128 / 945) - near / 15 + 1 / 12)
+
+  def _entropy(self) -> Tensor:
+    p = self.p.probs
+    rest = log1p(-p)
+    return self._mean() * (rest - p.log()) - self._log_scale() - rest

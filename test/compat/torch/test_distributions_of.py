@@ -13,7 +13,6 @@ def test_twins() -> None:
   assert issubclass(d.Normal, d.Distribution) and issubclass(d.Normal, Normal) and issubclass(d.Chi2, d.Gamma)
   assert d.Normal is distributions_of.twin(Normal) and d.Gamma.__doc__ == Gamma.__doc__
   assert d.transforms.ExpTransform is d.ExpTransform and d.kl.kl_divergence is d.kl_divergence
-  with pytest.raises(AttributeError, match="LKJCholesky"): _ = d.LKJCholesky
   with pytest.raises(AttributeError, match="no 'X'"): _ = distributions_of.X
 
 def test_tensors_are_pytorchs() -> None:

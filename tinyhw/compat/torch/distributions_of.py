@@ -22,9 +22,12 @@ class Dressing:
 MODULES = {
   "distribution": "Distribution", "gammas": "Gamma Chi2 InverseGamma Dirichlet Beta StudentT FisherSnedecor",
   "continuous": """Normal Laplace Cauchy Gumbel Uniform Exponential LogNormal HalfNormal HalfCauchy Pareto Weibull
-    Kumaraswamy VonMises""",
+    Kumaraswamy VonMises GeneralizedPareto""",
   "discrete": """Bernoulli Geometric Binomial NegativeBinomial Poisson Categorical OneHotCategorical
-    OneHotCategoricalStraightThrough Multinomial""",
+    OneHotCategoricalStraightThrough Multinomial ContinuousBernoulli""",
+  "matrices": "LowRankMultivariateNormal Wishart LKJCholesky",
+  "shaping": """CorrCholeskyTransform LowerCholeskyTransform PositiveDefiniteTransform CumulativeDistributionTransform
+    CatTransform StackTransform""",
   "composed": """Independent TransformedDistribution LogisticNormal RelaxedBernoulli RelaxedOneHotCategorical
     MixtureSameFamily MultivariateNormal""",
   "transforms": """Transform ExpTransform PowerTransform SigmoidTransform TanhTransform SoftplusTransform AbsTransform
@@ -41,6 +44,13 @@ def twin(kind: type) -> type:
   return type(kind.__name__, (*bases, kind), {"__doc__": kind.__doc__})
 
 def __getattr__(name: str) -> Any:
-  """Return the twin of a class by its name."""
+  """Return the twin of a class by its name, or a registry of transforms."""
+  if name in ("biject_to", "transform_to", "identity_transform"): return _registry(name)
   if name not in _PLACES: raise AttributeError(f"torch.distributions has no {name!r} here")
   return twin(getattr(importlib.import_module(f"tinyhw.distributions.{_PLACES[name]}"), name))
+
+@functools.lru_cache(None)
+def _registry(name: str) -> Any:
+  registry = importlib.import_module("tinyhw.distributions.registry")
+  if name == "identity_transform": return registry.bijections(twin).identity()
+  return (registry.bijections if name == "biject_to" else registry.transformations)(twin)

@@ -273,15 +273,20 @@ _DISTRIBUTIONS = {
     OneHotCategoricalStraightThrough Multinomial Independent TransformedDistribution LogisticNormal RelaxedBernoulli
     RelaxedOneHotCategorical MixtureSameFamily MultivariateNormal Transform ExpTransform PowerTransform
     SigmoidTransform TanhTransform SoftplusTransform AbsTransform AffineTransform SoftmaxTransform
-    StickBreakingTransform ReshapeTransform IndependentTransform ComposeTransform""",
+    StickBreakingTransform ReshapeTransform IndependentTransform ComposeTransform GeneralizedPareto
+    ContinuousBernoulli LowRankMultivariateNormal Wishart LKJCholesky CorrCholeskyTransform LowerCholeskyTransform
+    PositiveDefiniteTransform CumulativeDistributionTransform CatTransform StackTransform biject_to transform_to
+    identity_transform""",
   "tinyhw.distributions.divergence": "kl_divergence register_kl",
 }
 _TRANSFORMS = {f"{_COMPAT}.distributions_of": """Transform ExpTransform PowerTransform SigmoidTransform TanhTransform
   SoftplusTransform AbsTransform AffineTransform SoftmaxTransform StickBreakingTransform ReshapeTransform
-  IndependentTransform ComposeTransform"""}
+  IndependentTransform ComposeTransform CorrCholeskyTransform LowerCholeskyTransform PositiveDefiniteTransform
+  CumulativeDistributionTransform CatTransform StackTransform identity_transform"""}
 _CONSTRAINTS = {"tinyhw.distributions.constraints": """Constraint real positive nonnegative unit_interval boolean
   nonnegative_integer positive_integer real_vector simplex one_hot lower_cholesky positive_definite greater_than
-  greater_than_eq less_than interval integer_interval independent"""}
+  greater_than_eq less_than interval half_open_interval integer_interval independent cat stack multinomial
+  corr_cholesky lower_triangular positive_semidefinite square symmetric"""}
 # Names of torch that are taken as they are.
 _AS_THEY_ARE = {
   f"{_COMPAT}.saving": "save load",
