@@ -155,6 +155,7 @@ _LINEAR = {
   f"{_LINALG}.solving": """solve solve_ex inv inv_ex det slogdet matrix_power tensorinv tensorsolve
     lstsq""",
   f"{_LINALG}.spectra": "eigh eigvalsh svd=linalg_svd svdvals pinv matrix_rank cond",
+  f"{_LINALG}.eigen": "eig eigvals",
   f"{_LINALG}.norms": "norm=linalg_norm vector_norm matrix_norm matrix_exp",
 }
 _FFT = {"tinyhw.fft.transforms": """fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftn ifftn rfftn
