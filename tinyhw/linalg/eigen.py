@@ -26,24 +26,25 @@ class GeneralEigen(NamedTuple):
   eigenvalues: Any
   eigenvectors: Any
 
-class Pair(NamedTuple):
+class MatrixPlanes(NamedTuple):
   """The planes of complex matrices."""
   re: Tensor
   im: Tensor
 
-  def matmul(self, other: Pair) -> Pair:
+  def matmul(self, other: MatrixPlanes) -> MatrixPlanes:
     """Return the product."""
-    return Pair(self.re.matmul(other.re).sub(self.im.matmul(other.im)),
+    return MatrixPlanes(self.re.matmul(other.re).sub(self.im.matmul(other.im)),
                 self.re.matmul(other.im).add(self.im.matmul(other.re)))
 
-  def adjoint(self) -> Pair: return Pair(transposed(self.re), transposed(self.im).neg())
-  def times(self, other: Pair) -> Pair:
+  def adjoint(self) -> MatrixPlanes: return MatrixPlanes(transposed(self.re), transposed(self.im).neg())
+  def times(self, other: MatrixPlanes) -> MatrixPlanes:
     """Return the product of elements."""
-    return Pair(self.re.mul(other.re).sub(self.im.mul(other.im)), self.re.mul(other.im).add(self.im.mul(other.re)))
+    return MatrixPlanes(self.re.mul(other.re).sub(self.im.mul(other.im)),
+                        self.re.mul(other.im).add(self.im.mul(other.re)))
 
   def square(self) -> Tensor: return self.re.square().add(self.im.square())
 
-def _planes(what: str, x: Any) -> tuple[Pair, bool]:
+def _planes(what: str, x: Any) -> tuple[MatrixPlanes, bool]:
   """Return the planes of square matrices, and whether they are complex."""
   found = checked(what, x)
   if found.ndim < 2 or sizes(found)[-1] != sizes(found)[-2]:
@@ -51,39 +52,39 @@ def _planes(what: str, x: Any) -> tuple[Pair, bool]:
   kind = plane_of(found.dtype) if found.holds_complex else found.dtype
   if kind not in (dtypes.float32, dtypes.float64):
     raise DTypeError(f"{what} wants float32 or float64, or complex numbers, not {found.dtype}; cast with .float()")
-  if found.holds_complex: return Pair(*found._planes), True
-  return Pair(found, found.const_like(0)), False
+  if found.holds_complex: return MatrixPlanes(*found._planes), True
+  return MatrixPlanes(found, found.const_like(0)), False
 
-def _decomposed(what: str, a: Pair, is_complex: bool, wanted: bool) -> tuple[Pair, Pair | None]:
+def _decomposed(what: str, a: MatrixPlanes, is_complex: bool, wanted: bool) -> tuple[MatrixPlanes, MatrixPlanes | None]:
   """Return eigenvalues and (if they are wanted) eigenvectors, in float64."""
   if this_thread.traced is not None:
     raise FunctionError(f"{what} reads its matrices, which have no values inside of function {this_thread.traced}")
   home = a.re.device
-  x = Pair(*[p.detach().cast(dtypes.float64) for p in a])
-  if not in_order(x.re): x = Pair(*[p.to("CPU") for p in x])
+  x = MatrixPlanes(*[p.detach().cast(dtypes.float64) for p in a])
+  if not in_order(x.re): x = MatrixPlanes(*[p.to("CPU") for p in x])
   top = x.re.abs().maximum(x.im.abs()).max((-2, -1), keepdim=True)
   scale = top.eq(0).bitwise_or(top.isfinite().logical_not()).where(1, top)
   t, z = triangular_form(x.re.div(scale), x.im.div(scale))
-  values = Pair(*[p.diagonal(0, -2, -1).mul(scale.squeeze(-1)) for p in t])
+  values = MatrixPlanes(*[p.diagonal(0, -2, -1).mul(scale.squeeze(-1)) for p in t])
   least = top.squeeze(-1).mul(2.0 ** -48 * sizes(x.re)[-1])
-  if not is_complex: values = Pair(values.re, values.im.abs().lt(least).where(0, values.im))
-  if not wanted: return Pair(*[p.to(home) for p in values]), None
-  rows = Pair(*triangle_vectors(t)).matmul(Pair(*z))
+  if not is_complex: values = MatrixPlanes(values.re, values.im.abs().lt(least).where(0, values.im))
+  if not wanted: return MatrixPlanes(*[p.to(home) for p in values]), None
+  rows = MatrixPlanes(*triangle_vectors(t)).matmul(MatrixPlanes(*z))
   size = rows.square()
   largest = size.argmax(-1, keepdim=True)
-  corner = Pair(rows.re.gather(-1, largest), rows.im.gather(-1, largest))
+  corner = MatrixPlanes(rows.re.gather(-1, largest), rows.im.gather(-1, largest))
   length = size.sum(-1, keepdim=True).mul(corner.square()).sqrt()
   safe = length.eq(0).where(1, length)
-  turned = rows.times(Pair(corner.re.div(safe), corner.im.neg().div(safe)))
-  return Pair(*[p.to(home) for p in values]), Pair(*[transposed(p).to(home) for p in turned])
+  rotated = rows.times(MatrixPlanes(corner.re.div(safe), corner.im.neg().div(safe)))
+  return MatrixPlanes(*[p.to(home) for p in values]), MatrixPlanes(*[transposed(p).to(home) for p in rotated])
 
-def _solved(a: Pair, b: Pair) -> Pair:
+def _solved(a: MatrixPlanes, b: MatrixPlanes) -> MatrixPlanes:
   """Solve a @ x = b, as a real system of twice the size."""
   n = sizes(a.re)[-1]
   both = a.re.cat(a.im.neg(), dim=-1).cat(a.im.cat(a.re, dim=-1), dim=-2)
   x, _ = system(both, b.re.cat(b.im, dim=-2))
   none = [None] * (x.ndim - 2)
-  return Pair(x.shrink([*none, (0, n), None]), x.shrink([*none, (n, 2 * n), None]))
+  return MatrixPlanes(x.shrink([*none, (0, n), None]), x.shrink([*none, (n, 2 * n), None]))
 
 def eig(A: Any) -> GeneralEigen:
   """Return eigenvalues and eigenvectors of square matrices. Both are complex."""
@@ -95,30 +96,30 @@ def eig(A: Any) -> GeneralEigen:
   assert vectors is not None, "they are wanted"
   packed = vectors.re.cat(vectors.im, values.re.unsqueeze(-2), values.im.unsqueeze(-2), dim=-2).cast(kind)
   none: list[Any] = [None] * (packed.ndim - 2)
-  def parts(x: Tensor) -> tuple[Pair, Pair]:
-    v = Pair(x.shrink([*none, (0, n), None]), x.shrink([*none, (n, 2 * n), None]))
-    return v, Pair(x[..., 2 * n, :], x[..., 2 * n + 1, :])
+  def parts(x: Tensor) -> tuple[MatrixPlanes, MatrixPlanes]:
+    v = MatrixPlanes(x.shrink([*none, (0, n), None]), x.shrink([*none, (n, 2 * n), None]))
+    return v, MatrixPlanes(x[..., 2 * n, :], x[..., 2 * n + 1, :])
   def rule(y: Tensor, g: Tensor, *_: Tensor) -> tuple[Tensor, ...]:
     return tuple(_gradient(*parts(y), *parts(g)))[:1 + is_complex]
   inputs = (a.re, a.im) if is_complex else (a.re,)
   v, w = parts(with_rule(packed, inputs, rule))
   return GeneralEigen(room.joined(*w), room.joined(*v))
 
-def _gradient(v: Pair, w: Pair, gv: Pair, gw: Pair) -> Pair:
+def _gradient(v: MatrixPlanes, w: MatrixPlanes, gv: MatrixPlanes, gw: MatrixPlanes) -> MatrixPlanes:
   """Return the gradient of the matrix, from those of eigenvectors of length 1 and of eigenvalues."""
   n = sizes(v.re)[-1]
   eye = v.re.eye(n, dtype=v.re.dtype, device=v.re.device)
   inner = v.adjoint().matmul(gv)
   along = inner.re.mul(eye).sum(-2, keepdim=True)              # the real diagonal
   gram = v.adjoint().matmul(v)
-  inner = Pair(inner.re.sub(gram.re.mul(along)), inner.im.sub(gram.im.mul(along)))
-  gap = Pair(w.re.unsqueeze(-2).sub(w.re.unsqueeze(-1)), w.im.unsqueeze(-2).sub(w.im.unsqueeze(-1)))
+  inner = MatrixPlanes(inner.re.sub(gram.re.mul(along)), inner.im.sub(gram.im.mul(along)))
+  gap = MatrixPlanes(w.re.unsqueeze(-2).sub(w.re.unsqueeze(-1)), w.im.unsqueeze(-2).sub(w.im.unsqueeze(-1)))
   size = gap.square()
   equal = size.eq(0)
   weight = equal.where(0, equal.where(1, size).reciprocal())
   # the quotient by the conjugate of the gap: times the gap, over its square
-  rest = inner.times(Pair(gap.re.mul(weight), gap.im.mul(weight)))
-  whole = Pair(rest.re.add(eye.mul(gw.re.unsqueeze(-2))), rest.im.add(eye.mul(gw.im.unsqueeze(-2))))
+  rest = inner.times(MatrixPlanes(gap.re.mul(weight), gap.im.mul(weight)))
+  whole = MatrixPlanes(rest.re.add(eye.mul(gw.re.unsqueeze(-2))), rest.im.add(eye.mul(gw.im.unsqueeze(-2))))
   return _solved(v.adjoint(), whole.matmul(v.adjoint()))
 
 def eigvals(A: Any) -> Any:
@@ -129,10 +130,10 @@ def eigvals(A: Any) -> Any:
   values, _ = _decomposed("eigvals", a, is_complex, False)
   packed = values.re.unsqueeze(-2).cat(values.im.unsqueeze(-2), dim=-2).cast(a.re.dtype)
   def rule(y: Tensor, g: Tensor, *planes: Tensor) -> tuple[Tensor, ...]:
-    given = Pair(*planes) if is_complex else Pair(planes[0], planes[0].const_like(0))
+    given = MatrixPlanes(*planes) if is_complex else MatrixPlanes(planes[0], planes[0].const_like(0))
     x = eig(room.joined(*given) if is_complex else given.re)
-    v, eye = Pair(*x.eigenvectors._planes), given.re.eye(sizes(given.re)[-1], dtype=given.re.dtype)
-    slopes = Pair(eye.mul(g[..., 0, :].unsqueeze(-2)), eye.mul(g[..., 1, :].unsqueeze(-2)))
+    v, eye = MatrixPlanes(*x.eigenvectors._planes), given.re.eye(sizes(given.re)[-1], dtype=given.re.dtype)
+    slopes = MatrixPlanes(eye.mul(g[..., 0, :].unsqueeze(-2)), eye.mul(g[..., 1, :].unsqueeze(-2)))
     return tuple(_solved(v.adjoint(), slopes.matmul(v.adjoint())))[:1 + is_complex]
   found = with_rule(packed, (a.re, a.im) if is_complex else (a.re,), rule)
   return room.joined(found[..., 0, :], found[..., 1, :])

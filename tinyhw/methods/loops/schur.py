@@ -23,45 +23,47 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 STEPS = 30       # of the QR iteration for each eigenvalue, at most: 2 to 3 are usual
 STUCK = 10       # steps after which a shift is taken from elsewhere
 
-class Number(NamedTuple):
+class ComplexTerm(NamedTuple):
   """A complex number: its real and imaginary parts."""
   re: UOp
   im: UOp
 
-  def plus(self, other: Number) -> Number: return Number(self.re + other.re, self.im + other.im)
-  def minus(self, other: Number) -> Number: return Number(self.re - other.re, self.im - other.im)
-  def times(self, other: Number) -> Number:
-    return Number(self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re)
+  def plus(self, other: ComplexTerm) -> ComplexTerm: return ComplexTerm(self.re + other.re, self.im + other.im)
+  def minus(self, other: ComplexTerm) -> ComplexTerm: return ComplexTerm(self.re - other.re, self.im - other.im)
+  def times(self, other: ComplexTerm) -> ComplexTerm:
+    return ComplexTerm(self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re)
 
-  def scaled(self, factor: UOp | float) -> Number: return Number(self.re * factor, self.im * factor)
-  def over(self, divisor: UOp) -> Number: return Number(quotient(self.re, divisor), quotient(self.im, divisor))
-  def conjugate(self) -> Number: return Number(self.re, self.im * -1.0)
+  def scaled(self, factor: UOp | float) -> ComplexTerm: return ComplexTerm(self.re * factor, self.im * factor)
+  def over(self, divisor: UOp) -> ComplexTerm:
+    return ComplexTerm(quotient(self.re, divisor), quotient(self.im, divisor))
+  def conjugate(self) -> ComplexTerm: return ComplexTerm(self.re, self.im * -1.0)
   def square(self) -> UOp: return self.re * self.re + self.im * self.im
   def size(self) -> UOp: return root(self.square())
   def rough_size(self) -> UOp: return magnitude(self.re) + magnitude(self.im)
-  def if_(self, condition: UOp, other: Number) -> Number:
+  def if_(self, condition: UOp, other: ComplexTerm) -> ComplexTerm:
     """Return this number where a condition holds, else another."""
-    return Number(condition.where(self.re, other.re), condition.where(self.im, other.im))
+    return ComplexTerm(condition.where(self.re, other.re), condition.where(self.im, other.im))
 
-  def divided(self, other: Number, none: UOp) -> Number:
+  def divided(self, other: ComplexTerm, none: UOp) -> ComplexTerm:
     """Return the quotient, and this number where `none` says that the divisor is 0."""
     square = other.square()
     return self.times(other.conjugate()).over(none.where(square * 0.0 + 1.0, square)).if_(none.logical_not(), self)
 
-class Matrix:
+class ComplexParam:
   """A parameter of complex matrices: two real ones, in adjacent slots."""
   def __init__(self, loops: Loops, slot: int, lead: int, rows: int, columns: int):
     self.parts = [MatrixParam(loops, slot + k, lead, rows, columns) for k in range(2)]
 
-  def __call__(self, row: UOp | int, column: UOp | int) -> Number: return Number(*[p(row, column) for p in self.parts])
-  def store(self, row: UOp | int, column: UOp | int, value: Number, *ranges: UOp) -> list[UOp]:
+  def __call__(self, row: UOp | int, column: UOp | int) -> ComplexTerm:
+    return ComplexTerm(*[p(row, column) for p in self.parts])
+  def store(self, row: UOp | int, column: UOp | int, value: ComplexTerm, *ranges: UOp) -> list[UOp]:
     """Return the stores of an element."""
     return [p.at(row, column).store(v, *ranges) for p, v in zip(self.parts, value)]
 
 def _whole(i: UOp) -> UOp: return i.cast(dtypes.int32)
 
-def _sum(terms: Number, *ranges: UOp) -> Number:
-  return Number(terms.re.reduce(Ops.ADD, *ranges), terms.im.reduce(Ops.ADD, *ranges))
+def _sum(terms: ComplexTerm, *ranges: UOp) -> ComplexTerm:
+  return ComplexTerm(terms.re.reduce(Ops.ADD, *ranges), terms.im.reduce(Ops.ADD, *ranges))
 
 @functools.lru_cache(256)
 def hessenberg_kernel(lead: int, n: int, dtype: DType) -> UOp:
@@ -69,11 +71,11 @@ def hessenberg_kernel(lead: int, n: int, dtype: DType) -> UOp:
   (lead, 1). n is at least 3."""
   loops = Loops(lead, dtype)
   room, _ = width_of(n, dtype)
-  h, q = Matrix(loops, 0, lead, n, room), Matrix(loops, 2, lead, n, room)
-  v, w = Matrix(loops, 4, lead, 1, room), Matrix(loops, 6, lead, 1, room)
+  h, q = ComplexParam(loops, 0, lead, n, room), ComplexParam(loops, 2, lead, n, room)
+  v, w = ComplexParam(loops, 4, lead, 1, room), ComplexParam(loops, 6, lead, 1, room)
   scales = MatrixParam(loops, 8, lead, 1, 1)
   zero, one = loops.number(0), loops.number(1)
-  none = Number(zero, zero)
+  none = ComplexTerm(zero, zero)
   k = loops.steps(n - 2)
   own = (*loops.each, k)
   i = loops.terms(n)
@@ -82,7 +84,7 @@ def hessenberg_kernel(lead: int, n: int, dtype: DType) -> UOp:
   done, length = equal(rest, zero), corner.size()
   norm = root(rest + corner.square())
   flat = equal(length, zero)
-  phase = corner.over(flat.where(one, length)).if_(flat.logical_not(), Number(one, zero))
+  phase = corner.over(flat.where(one, length)).if_(flat.logical_not(), ComplexTerm(one, zero))
   scale = done.where(one, norm * (norm + length))
   i = loops.loop(room)
   row = i.minimum(n - 1)
@@ -104,15 +106,15 @@ def hessenberg_kernel(lead: int, n: int, dtype: DType) -> UOp:
 
 @functools.lru_cache(256)
 def schur_kernel(lead: int, n: int, dtype: DType) -> UOp:
-  """h: (lead, n, room), Hessenberg matrices, which become triangles; z: (lead, n, room), columns of Q as rows, which
-  become Schur's vectors; left: (lead, 3): the end of the part that has not converged, its beginning, and the steps
-  since an eigenvalue converged; state: (lead, 2), the shift. n is at least 2."""
+  """h: (lead, n, room), Hessenberg matrices, which become triangles. z: (lead, n, room), columns of Q as rows, which
+  become Schur's vectors. left: (lead, 3): the end of the part that has not converged, its beginning, and the steps
+  since an eigenvalue converged. state: (lead, 2), the shift. n is at least 2."""
   loops = Loops(lead, dtype)
   room, width = width_of(n, dtype)
-  h, z = Matrix(loops, 0, lead, n, room), Matrix(loops, 2, lead, n, room)
-  left, state = MatrixParam(loops, 4, lead, 1, 3, dtypes.int32), Matrix(loops, 5, lead, 1, 1)
+  h, z = ComplexParam(loops, 0, lead, n, room), ComplexParam(loops, 2, lead, n, room)
+  left, state = MatrixParam(loops, 4, lead, 1, 3, dtypes.int32), ComplexParam(loops, 5, lead, 1, 1)
   zero, one = loops.number(0), loops.number(1)
-  none, unit = Number(zero, zero), Number(one, zero)
+  none, unit = ComplexTerm(zero, zero), ComplexTerm(one, zero)
   def place(i: UOp) -> UOp: return i.cast(dtypes.weakint).maximum(0).minimum(n - 1)
   t = loops.steps(STEPS * n)
   own = (*loops.each, t)
@@ -140,7 +142,7 @@ def schur_kernel(lead: int, n: int, dtype: DType) -> UOp:
   sine = phase.times(y.conjugate()).over(safe)
   rotation = MatrixParam(loops, 7, lead, 1, 3)
   stores += [rotation.at(0, place_).store(value, *inner) for place_, value in enumerate((cosine, sine.re, sine.im))]
-  c, s = rotation(0, 0), Number(rotation(0, 1), rotation(0, 2))
+  c, s = rotation(0, 0), ComplexTerm(rotation(0, 1), rotation(0, 2))
   start = UOp(Ops.IDIV, dtypes.weakint, (back, UOp.const(dtypes.weakint, width)))
   block, j = loops.loop(room // width - start), loops.loop(width)
   at = (start + block) * width + j
@@ -164,7 +166,7 @@ def schur_kernel(lead: int, n: int, dtype: DType) -> UOp:
              left.at(0, 0).store(moves.where(end, (nothing < end).where(end + -1, end)), *own)]
   return UOp.sink(*stores, arg=KernelInfo())
 
-def _shift(h: Matrix, hi: UOp, before: UOp, count: UOp, unit: Number) -> Number:
+def _shift(h: ComplexParam, hi: UOp, before: UOp, count: UOp, unit: ComplexTerm) -> ComplexTerm:
   """Return the eigenvalue of the last two rows and columns that is nearer to the last element.
 
   Every STUCK steps without success, return another number.
@@ -179,12 +181,12 @@ def _shift(h: Matrix, hi: UOp, before: UOp, count: UOp, unit: Number) -> Number:
   small = quotient(inner.im, flat.where(unit.re, large) * 2.0)
   low = inner.re < large * 0.0
   signed = (inner.im < large * 0.0).where(large * -1.0, large)
-  found = Number(low.where(magnitude(small), large), low.where(signed, small))
+  found = ComplexTerm(low.where(magnitude(small), large), low.where(signed, small))
   away = half.re * found.re + half.im * found.im < large * 0.0
   divisor = half.plus(found.scaled(-1.0).if_(away, found))
   none = equal(divisor.square(), large * 0.0)
   usual = last.minus(product.divided(divisor, none))
-  other = Number(magnitude(h(hi, before).re) + magnitude(h(hi, before).im), large * 0.0)
+  other = ComplexTerm(magnitude(h(hi, before).re) + magnitude(h(hi, before).im), large * 0.0)
   stuck = equal(count - UOp(Ops.IDIV, dtypes.int32, (count, UOp.const(dtypes.int32, STUCK))) * STUCK,
                 UOp.const(dtypes.int32, STUCK - 1))
   return last.plus(other).if_(stuck, usual)
@@ -195,10 +197,10 @@ def vectors_kernel(lead: int, n: int, dtype: DType) -> UOp:
   eigenvalues that count as equal."""
   loops = Loops(lead, dtype)
   room, width = width_of(n, dtype)
-  y, t = Matrix(loops, 0, lead, n, room), Matrix(loops, 2, lead, n, room)
+  y, t = ComplexParam(loops, 0, lead, n, room), ComplexParam(loops, 2, lead, n, room)
   least = MatrixParam(loops, 4, lead, 1, 1)
   zero, one = loops.number(0), loops.number(1)
-  none = Number(zero, zero)
+  none = ComplexTerm(zero, zero)
   k = loops.loop(n)
   step = loops.steps(n)
   i = (step * -1) + (n - 1)
@@ -208,9 +210,9 @@ def vectors_kernel(lead: int, n: int, dtype: DType) -> UOp:
   sums = _sum(t(i, at).times(y(k, at)).if_((i < at) & (at < n), none), b, j)
   gap = t(i, i).minus(t(k, k))
   near = gap.size() < least(0, 0)
-  gap = Number(least(0, 0), zero).if_(near, gap)
+  gap = ComplexTerm(least(0, 0), zero).if_(near, gap)
   value = sums.scaled(-1.0).divided(gap, equal(gap.square(), zero))
-  value = value.if_(i < k, Number(one, zero).if_(equal(_whole(i), _whole(k)), none))
+  value = value.if_(i < k, ComplexTerm(one, zero).if_(equal(_whole(i), _whole(k)), none))
   return UOp.sink(*y.store(k, i, value, *loops.each, k, step), arg=KernelInfo())
 
 def triangular_form(re: Tensor, im: Tensor) -> tuple[list[Tensor], list[Tensor]]:
