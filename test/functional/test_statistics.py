@@ -54,3 +54,7 @@ def test_values() -> None:
   lambda: torch.histc(torch.tensor([1.0]), 0), lambda: torch.searchsorted(torch.tensor([1.0]), torch.tensor([1]))])
 def test_refuses(call: object) -> None:
   with pytest.raises(TinyError): call()  # type: ignore[operator]
+
+def test_histograms_of_nothing() -> None:
+  none = torch.zeros(0)
+  assert torch.histc(none, 2, 0, 1).tolist() == [0.0, 0.0] == torch.histogram(none, 2, range=(0.0, 1.0)).hist.tolist()

@@ -5,6 +5,7 @@ Source of the meanings: PyTorch's documentation.
 from __future__ import annotations
 from collections.abc import Sequence
 import math
+import string
 from typing import Any
 
 from tinyhw.dtype import dtypes
@@ -248,10 +249,22 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
   norm = size.max(rest, keepdim=True) if math.isinf(p) else size.pow(p).sum(rest, keepdim=True).pow(1 / p)
   return input.mul(norm.gt(maxnorm).where(norm.add(1e-7).reciprocal().mul(maxnorm), 1))
 
-def einsum(equation: str, *operands: Any) -> Tensor:
-  """Return the sum of products that an equation names."""
+def einsum(equation: Any, *operands: Any) -> Tensor:
+  """Return the sum of products that an equation names, or lists of axes after each operand and for the result."""
+  if not isinstance(equation, str): equation, operands = _equation((equation, *operands))
   found = operands[0] if len(operands) == 1 and isinstance(operands[0], (tuple, list)) else operands
   return Tensor.einsum(equation, *found)
+
+def _equation(parts: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+  """Return the equation and the operands of x, [0, 1], y, [1, 2], [0, 2]."""
+  def letters(axes: Any) -> str:
+    if not isinstance(axes, (list, tuple)): raise ArgumentError(f"einsum wants a list of axes, not {axes!r:.60}")
+    bad = next((k for k in axes if k is not ... and (not isinstance(k, int) or not 0 <= k < 52)), None)
+    if bad is not None: raise ArgumentError(f"einsum: axes are numbers from 0 to 51, or ..., not {bad!r}")
+    return "".join(["..." if k is ... else string.ascii_letters[k] for k in axes])
+  count = len(parts) // 2
+  equation = ",".join([letters(axes) for axes in parts[1:2 * count:2]])
+  return equation + (f"->{letters(parts[-1])}" if len(parts) % 2 else ""), parts[:2 * count:2]
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
   """Return input1^T weight[o] input2 + bias[o] for each output o."""

@@ -133,6 +133,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 def _sums(places: Tensor, n: int, weights: Tensor) -> Tensor:
   """Return, for each of n places, the sum of the weights that go there. A place of -1 is none."""
+  if not weights.numel(): return Tensor.zeros(n, dtype=weights.dtype, device=weights.device)
   return weights.const_like(0)[:1].expand(n).scatter_reduce(0, places, weights, "sum")
 
 def _range(x: Tensor, low: float, high: float) -> tuple[float, float]:

@@ -73,3 +73,9 @@ def test_scripts_are_python() -> None:
   assert not torch.distributed.is_available() and torch.distributed.get_world_size() == 1
   assert torch.distributed.get_rank() == 0 and torch.version.cuda is None and torch.__version__ > "2"
   assert torch.typename(1) == "int"
+
+def test_kernels_of_attention() -> None:
+  from tinyhw.compat.torch.nn.attention import SDPBackend, sdpa_kernel
+  q = torch.ones(1, 1, 2, 4)
+  with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
+    assert torch.nn.functional.scaled_dot_product_attention(q, q, q).shape == (1, 1, 2, 4)

@@ -45,7 +45,7 @@ for _name in """linalg special masked nn nn.functional nn.init nn.utils nn.utils
     utils.data distributions distributions.transforms distributions.constraints distributions.kl
     autograd autograd.function utils.checkpoint nn.parameter cuda cuda.amp jit compiler distributed version
     testing autograd.graph nn.modules func nn.utils.stateless
-    autograd.functional""".split(): _namespace(_name)
+    autograd.functional nn.utils.prune nn.utils.fusion nn.attention""".split(): _namespace(_name)
 
 # Modules of PyTorch's in which programs look for names of the namespace above them.
 _WITHIN = {

@@ -5,6 +5,7 @@ PyTorch's "cpu" is the default device, which may be a GPU. `torch.cuda` says tha
 """
 from __future__ import annotations
 from collections.abc import Callable
+import enum
 import os
 from typing import Any
 
@@ -184,3 +185,10 @@ def typename(obj: Any) -> str:
   if callable(getattr(obj, "type", None)) and hasattr(obj, "dtype"): return str(obj.type())
   kind = type(obj)
   return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+class AttentionBackend(enum.IntEnum):
+  """PyTorch's kernels of attention, which programs choose by `with sdpa_kernel(...)`. Here the planner chooses."""
+  MATH = 0
+  FLASH_ATTENTION = 1
+  EFFICIENT_ATTENTION = 2
+  CUDNN_ATTENTION = 3

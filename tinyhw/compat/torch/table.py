@@ -191,6 +191,7 @@ _LAYERS = {
     TransformerDecoderLayer""",
 }
 _COMPAT = "tinyhw.compat.torch"
+_MACHINE = f"{_COMPAT}.machine"
 _OPTIM = f"{_COMPAT}.optimizers"
 _OPTIMIZERS = {
   f"{_OPTIM}.optimizer": "Optimizer=TorchOptimizer",
@@ -234,6 +235,11 @@ _DIFFERENTIATION = f"{_COMPAT}.differentiation"
 _FUNC = {f"{_DIFFERENTIATION}.transforms": """grad grad_and_value vjp jvp jacrev jacfwd hessian functional_call
   stack_module_state""", f"{_DIFFERENTIATION}.vectorized": "vmap"}
 _AUTOGRAD_FUNCTIONAL = {f"{_DIFFERENTIATION}.functional": "jacobian hessian vjp jvp hvp vhp"}
+_PRUNE = {f"{_MODULES}.pruning": """is_pruned custom_from_mask remove identity l1_unstructured random_unstructured
+  ln_structured random_structured global_unstructured L1Unstructured RandomUnstructured"""}
+_FUSION = {f"{_MODULES}.fusion": """fuse_conv_bn_eval fuse_conv_bn_weights fuse_linear_bn_eval
+  fuse_linear_bn_weights"""}
+_ATTENTION = {_MACHINE: "SDPBackend=AttentionBackend", f"{_DIFFERENTIATION}.modes": "sdpa_kernel=Unneeded"}
 _STATELESS = {f"{_DIFFERENTIATION}.transforms": "functional_call"}
 _AUTOGRAD_FUNCTION = {
   f"{_COMPAT}.differentiation.functions": """Function=AutogradFunction FunctionCtx=FunctionContext
@@ -251,7 +257,6 @@ _CUDA = {f"{_COMPAT}.no_gpu": """is_available device_count current_device manual
   synchronize reset_peak_memory_stats set_device init memory_allocated max_memory_allocated=memory_allocated
   memory_reserved=memory_allocated max_memory_reserved=memory_allocated is_bf16_supported is_initialized
   get_device_name get_device_capability get_device_properties mem_get_info reset_max_memory_allocated ipc_collect"""}
-_MACHINE = f"{_COMPAT}.machine"
 _JIT = {_MACHINE: "script trace ignore unused export is_scripting=no is_tracing=no"}
 _COMPILER = {_MACHINE: "disable is_compiling=no is_exporting=no"}
 _DISTRIBUTED = {_MACHINE: "is_available=no is_initialized=no get_rank=rank_of_one get_world_size=size_of_one"}
@@ -339,7 +344,8 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {namespace: _read(rows) for names
                                                                   "kl_divergence register_kl"},
   "random": _RANDOM, "jit": _JIT, "compiler": _COMPILER, "distributed": _DISTRIBUTED, "version": _VERSION,
   "testing": _TESTING, "autograd.graph": _AUTOGRAD_GRAPH, "func": _FUNC,
-  "autograd.functional": _AUTOGRAD_FUNCTIONAL,
+  "autograd.functional": _AUTOGRAD_FUNCTIONAL, "nn.utils.prune": _PRUNE, "nn.utils.fusion": _FUSION,
+  "nn.attention": _ATTENTION,
   "nn.utils.stateless": _STATELESS, "nn.modules": _WITHIN_NN,
   "@": _AS_THEY_ARE, "ops.aten": {f"{_F}.reductions": "_safe_softmax=safe_softmax"}}.items()}
 
@@ -350,7 +356,8 @@ CLASSES = frozenset("""nn optim optim.lr_scheduler optim.swa_utils nn.init nn.ut
   nn.utils.parametrizations amp random utils
   utils.data distributions distributions.transforms distributions.constraints distributions.kl autograd
   autograd.function utils.checkpoint nn.parameter cuda cuda.amp jit compiler distributed version testing
-  autograd.graph nn.modules func nn.utils.stateless autograd.functional""".split())
+  autograd.graph nn.modules func nn.utils.stateless autograd.functional
+  nn.utils.prune nn.utils.fusion nn.attention""".split())
 
 def names(namespace: str) -> list[str]:
   """Return the names of a namespace."""
