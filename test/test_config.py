@@ -1,6 +1,7 @@
 """tinyhw/config.py: reading the environment, overriding for a while, in threads and tasks, and refusals."""
 import ast
 import asyncio
+import contextvars
 import copy
 import os
 import pickle
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tinyhw import config
-from tinyhw.config import BEAM, DEBUG, DEV, Context, ContextVar, FirstUse, getenv
+from tinyhw.config import BEAM, DEBUG, DEV, Context, ContextVar, FirstUse, getenv, of_variables
 from tinyhw.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -181,3 +182,28 @@ def test_a_variable_that_nothing_declares_is_not_unpickled() -> None:
   del ContextVar._cache["TEST_PICKLED"]
   with pytest.raises(ConfigError, match="no variable is named TEST_PICKLED; import the module that declares it"):
     pickle.loads(data)
+
+# ***** values of variables that are kept *****
+
+def test_a_function_of_variables_is_computed_again_only_after_a_change() -> None:
+  computed: list[int] = []
+  @of_variables
+  def double() -> int:
+    computed.append(BEAM.value)
+    return BEAM.value * 2
+  assert [double(), double()] == [0, 0] and len(computed) == 1
+  with Context(BEAM=3):
+    assert [double(), double()] == [6, 6] and len(computed) == 2
+    BEAM.value = 4
+    assert double() == 8
+    with Context(DEBUG=1): assert double() == 8
+    in_thread = list[int]()
+    thread = threading.Thread(target=lambda: in_thread.append(double()))
+    thread.start()
+    thread.join()
+    assert in_thread == [0] and double() == 8, "another thread has another Context"
+  assert double() == 0
+  BEAM.value = 2
+  assert double() == 4
+  copied = contextvars.copy_context()
+  with Context(BEAM=5): assert [double(), copied.run(double), double()] == [10, 4, 10]

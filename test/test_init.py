@@ -41,9 +41,9 @@ OPTIONAL = (*(f"tinyhw.{name}" for name in ("nn", "viz", "llm", "selftest", "cap
 LOADED = {
   # 0.001 s of 0.10: __future__ and itself
   "import tinyhw": (1, 1, (*COMPUTES, *OPTIONAL)),
-  "from tinyhw import Tensor": (50, 73, (*COMPUTES, *OPTIONAL)),
+  "from tinyhw import Tensor": (50, 74, (*COMPUTES, *OPTIONAL)),
   # 0.066 s of 0.40, mostly in loading
-  "from tinyhw import Tensor; Tensor([1, 2, 3]).sum().item()": (58, 167, OPTIONAL),
+  "from tinyhw import Tensor; Tensor([1, 2, 3]).sum().item()": (58, 168, OPTIONAL),
 }
 
 @pytest.mark.parametrize("program", LOADED)

@@ -7,6 +7,7 @@ other's values.
 from __future__ import annotations
 import contextvars
 import functools
+import itertools
 import os
 import sys
 import threading
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
   T = TypeVar("T", int, float, str, bool)
   P = ParamSpec("P")
   R = TypeVar("R")
+  A = TypeVar("A")
   class Getenv(Protocol):
     """The type of `getenv`."""
     @overload
@@ -71,6 +73,7 @@ class ContextVar(Generic[Value]):
   ArgumentError for a text that the variable does not take; not called for empty texts.
   """
   _cache: dict[str, ContextVar[Any]] = {}
+  _outer_state = 0     # a number that is new when the value of a variable outside of Contexts is
 
   def __init__(self, key: str, default_value: Value, doc: str = "", least: int | None = None, most: int | None = None,
                empty: bool = False, parse: Callable[[str], object] | None = None) -> None:
@@ -96,8 +99,10 @@ class ContextVar(Generic[Value]):
     """Set it: inside of a Context that names it until that ends, else for the process."""
     value = self._checked(value)
     self.was_set = True
-    if self._override.get(None) is None: self._base = value
-    else: self._override.set(value)
+    if self._override.get(None) is None: self._base, ContextVar._outer_state = value, next(_states)
+    else:
+      self._override.set(value)
+      _state.set(next(_states))
 
   def _checked(self, value: Any) -> Any:
     if self._kind is str:
@@ -142,6 +147,26 @@ class ContextVar(Generic[Value]):
   def __le__(self, x: Any) -> bool: return bool(self.value <= x)
   def __gt__(self, x: Any) -> bool: return bool(self.value > x)
   def __ge__(self, x: Any) -> bool: return bool(self.value >= x)
+
+_states = itertools.count(1)
+# a number that is new when a Context has begun or ended here, or a variable was set inside of one
+_state: contextvars.ContextVar[int] = contextvars.ContextVar("state", default=0)
+
+def of_variables(compute: Callable[[], A]) -> Callable[[], A]:
+  """Decorate a function of variables alone. It is computed again only after a variable was set, or a Context has begun
+  or ended, for this thread or task.
+  """
+  kept: tuple[Any, Any] = (None, None)
+  @functools.wraps(compute)
+  def found() -> A:
+    nonlocal kept
+    state = _state.get(), ContextVar._outer_state
+    last, result = kept
+    if last != state:
+      result = compute()
+      kept = state, result
+    return result  # type: ignore[no-any-return]  # of `compute`
+  return found
 
 class _Noted(ContextVar):  # type: ignore[type-arg]  # Generic is for type checkers only
   """The class of a variable while some thread observes its own use of it."""
@@ -230,6 +255,7 @@ class Context(Wrapper):
     tokens = [(ContextVar._cache[key]._override, ContextVar._cache[key]._override.set(value))
               for key, value in self.kwargs.items()]
     _undo.set((tokens, _undo.get()))
+    _state.set(next(_states))
 
   def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
                traceback: TracebackType | None) -> None:
@@ -238,6 +264,7 @@ class Context(Wrapper):
     tokens, rest = found
     _undo.set(rest)
     for override, token in tokens: override.reset(token)
+    _state.set(next(_states))
 
 # tinygrad's variables that choose how it compiles. They are accepted, and mean nothing here.
 PEERS = frozenset("""WINO FUSE_OPTIM FUSE_ARANGE FUSE_CONV_BW FUSE_ATTENTION IMAGE FLOAT16 CUDA_PATH RANGEIFY PCONTIG

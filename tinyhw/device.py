@@ -144,6 +144,11 @@ class Buffer:
     """
     if self._buf is not None:
       raise DeviceError(f"{self!r} is allocated already; deallocate it first, or use ensure_allocated")
+    if opaque is None and external_ptr is None and self._base is None and self.options is None:   # the usual case
+      allocator = self._allocator = Device[self.device].allocator
+      self._buf = allocator.alloc(nbytes := self.size * self.dtype.itemsize)
+      if not allocator.lasting: _count_memory(self, nbytes)
+      return self
     if external_ptr is None and self.options is not None: external_ptr = self.options.external_ptr
     # Assigned before _buf, which says that there is memory: an interrupt may come in between.
     allocator = self._allocator = Device[self.device].allocator
@@ -160,9 +165,6 @@ class Buffer:
       self._buf = allocator.alloc(self.nbytes, self.options) if opaque is None else opaque
       if not allocator.lasting: _count_memory(self, self.nbytes)
     return self
-
-  @property
-  def _owns(self) -> bool: return self._base is None and (self.options is None or self.options.external_ptr is None)
 
   def deallocate(self) -> None:
     """Give the memory back. Views of it lose it too. Raises DeviceError if there is none."""
@@ -181,23 +183,23 @@ class Buffer:
         found = view()
         if found is not None: found._buf = found._allocator = None
       self._views.clear()
-    if not self._owns: return None, opaque
+    if self._base is not None or self.options is not None and self.options.external_ptr is not None: return None, opaque
     assert allocator is not None
     if not allocator.lasting: _count_memory(self, -self.nbytes)
     return allocator, opaque
 
   def __del__(self) -> None:
     if _count_memory is None: return   # the interpreter ends and has cleared this module; memory ends with the process
-    if getattr(self, "_buf", None) is not None and self._owns:
-      allocator, opaque = self._leave()
-      if allocator is not None: allocator.drop(opaque)
+    if getattr(self, "_buf", None) is None or self._base is not None: return
+    allocator, opaque = self._leave()
+    if allocator is not None: allocator.drop(opaque)
 
   def get_buf(self, device: str | None = None) -> Any:
     """Return the opaque memory, as Launch wants it. Allocates if needed.
 
     Raises DeviceError for another device that cannot see the memory.
     """
-    self.ensure_allocated()
+    if self._buf is None: self.allocate()
     if device is None or Device.canonicalize(device) == self.device: return self._buf
     return Device[device].allocator.map(self)
 

@@ -104,6 +104,8 @@ class Compiled:
       raise ArgumentError(f"device {device}: arch {self.arch!r} is none of its renderers {self.renderers}")
     self.runtime, self.graph = runtime, graph
     self.kernels: dict[Any, Any] = {}  # kernels that the engine has loaded here, by the engine's keys; cleared on close
+    # the launches of schedules of such kernels, as long as these live; cleared with them
+    self.launches: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
     Compiled.some_asynchronous = Compiled.some_asynchronous or self.is_asynchronous
     _open.add(self)
 
@@ -174,6 +176,7 @@ class Compiled:
     Buffers that are still referenced stay readable. Subclasses call this too.
     """
     self.kernels.clear()
+    self.launches.clear()
     _open.discard(self)
   def facts(self) -> dict[str, Any]:
     """Return the properties of this device that `doctor` prints."""
@@ -285,7 +288,7 @@ class Allocator:
     """Return an opaque buffer of `size` bytes. Contents are undefined. Raises OutOfMemory."""
     if size < 0: raise ArgumentError(f"cannot allocate {size} bytes; a size is at least 0")
     with self.lock:
-      self.returned.take()
+      if self.returned.waiting: self.returned.take()
       opaque = self._take(size or 1)
       self.live[id(opaque)] = (opaque, size)
       self.held += size
@@ -297,7 +300,9 @@ class Allocator:
 
   def drop(self, opaque: Any) -> None:
     """Free a buffer from a finalizer. It never waits, so the buffer may be given back a little later."""
-    self.returned.put(self.lock, opaque)
+    if self.returned.waiting or not self.lock.acquire(blocking=False): return self.returned.put(self.lock, opaque)
+    try: self._free_now(opaque)
+    finally: self.lock.release()
 
   def _free_now(self, opaque: Any) -> None:
     found = self.live.pop(id(opaque), None)

@@ -41,6 +41,8 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _SCALARS = frozenset({int, float, bool})
 _BUFFER = Ops.BUFFER
+# operations whose result may be memory, or one number everywhere; others compute
+_MAYBE_FOUND = MAYBE_MEMORY | {Ops.CONST}
 # A constant of at most this many elements is realized by a copy from the host, not by a kernel.
 _MOST_FILLED = 1 << 20
 
@@ -320,7 +322,7 @@ class Handle(metaclass=TensorType):
     if first != second:
       shape = graph.broadcast_shape(what, first, second)
       a, b = graph.broadcast(a, shape), graph.broadcast(b, shape)
-    check_devices(what, a, b)
+    if a._device_ is not b._device_ or a._device_ is None: check_devices(what, a, b)
     return a, b
 
   def _beyond(self, x: Any) -> int:
@@ -475,7 +477,7 @@ class Handle(metaclass=TensorType):
     <Tensor (2,) int32 on CPU, realized: [2, 3]>
     """
     if this_thread.traced is not None: refuse_values("realized", self.uop.shape)
-    realize_all(tensors := (self, *[self._operand("realize", x) for x in lst]))
+    realize_all(tensors := (self, *[self._operand("realize", x) for x in lst]) if lst else (self,))
     if cuts.are_any:
       for t in tensors:
         if (node := memory_of(t.uop)[0]) is not None: cuts.forget(node)
@@ -549,12 +551,14 @@ def realize_all(tensors: Iterable[Handle]) -> None:
     for tensor in tensors:
       u = tensor.uop
       if id(tensor) in pending: continue
-      memory, waits = memory_of(u)
+      memory, waits = memory_of(u) if u.op in _MAYBE_FOUND else (None, False)
       if memory is not None and storage_view(u) is not None:
         if waits: u = assign_of(u)
         else:
           tensor.uop = rebased(u, memory)
           continue
+      elif u.op not in _MAYBE_FOUND:
+        if u in wanted or u.realized is not None and not is_free(u.realized): u = unique(u)
       elif this_thread.capture is None and u.size <= _MOST_FILLED and (value := constant_value(u)) is not None:
         if tensor._alias is not None: tensor._alias = kept(tensor)
         tensor.uop = stored(HostData(bytes(pack([value], u.dtype)) * u.size, u.shape, u.dtype), u.device)
@@ -569,7 +573,7 @@ def realize_all(tensors: Iterable[Handle]) -> None:
     compute(list(wanted))
     for tensor, u in pending.values():
       # Otherwise it was an ASSIGN, or the run wrote to the inputs of the value.
-      if memory_of(tensor.uop)[0] is None:
+      if tensor.uop.op not in _MAYBE_FOUND or memory_of(tensor.uop)[0] is None:
         assert u.realized is not None, f"realize left {u} without storage"
         tensor.hold(graph.reshape(u.realized, u.shape))
       elif dtypes.is_float(u.dtype): register(tensor)

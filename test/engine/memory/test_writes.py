@@ -233,7 +233,7 @@ def test_after_an_interrupt_values_that_may_be_lost_are_refused(monkeypatch: pyt
   x.assign(x + 1)
   def stop(*_: object) -> None: raise KeyboardInterrupt
   with monkeypatch.context() as patch:
-    patch.setattr(realizing, "execute", stop)
+    patch.setattr(realizing, "run_prepared", stop)
     with pytest.raises(KeyboardInterrupt): x.realize()
   assert known.tolist() == [4, 8] and x.shape == (2,)
   with pytest.raises(UnknownValueError, match="overwritten in place"): lost.tolist()

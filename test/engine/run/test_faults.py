@@ -6,6 +6,7 @@ import pytest
 
 from tinyhw import Context, Tensor, TinyJit, Variable
 from tinyhw.codegen import passes
+from tinyhw.device import Device
 from tinyhw.engine.run import faults, realize
 from tinyhw.engine.schedule import schedule
 from tinyhw.errors import InternalError, ShapeError, SymbolicError
@@ -45,7 +46,8 @@ def test_a_fault_of_the_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
   assert fails(monkeypatch, schedule, "order_kernels").startswith("scheduling failed with Fault: ")
 
 def test_a_fault_while_running_names_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-  assert "running the kernel E_" in fails(monkeypatch, realize, "launch_of")
+  assert "running the kernel E_" in fails(monkeypatch, type(Device[Device.DEFAULT]), "submit")
+  with Context(DEBUG=2): assert "running the kernel E_" in fails(monkeypatch, realize, "launch_of")
 
 def test_a_fault_in_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
   f = TinyJit(lambda x: (x + 3.5).realize())

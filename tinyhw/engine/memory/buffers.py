@@ -69,6 +69,14 @@ def new_buffer(device: DeviceLike, size: int, dtype: DType, storage: Storage | N
   node.storage = new_storage(place, size, dtype) if storage is None else storage
   return node
 
+def result_buffer(device: str | None, size: int, dtype: DType) -> UOp:
+  """Return a BUFFER node as `new_buffer` does, for the canonical name of one device, or None."""
+  place = Device.DEFAULT if device is None else device
+  node = UOp(Ops.BUFFER, dtype, (), (next(_numbers), place, size))
+  node.storage = Buffer(place, size, dtype)
+  node._shape_, node._device_ = (size,), place    # as the properties would find them
+  return node
+
 def multi(node: UOp, shape: tuple[sint, ...], axis: int | None) -> UOp:
   """Return the tensor over a BUFFER on several devices, whose parts have one shape.
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw import trace
-from tinyhw.config import ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, CHECK, DEBUG, DUMP, NOOPT, NV_BASES, SPEC, VIZ
+from tinyhw.config import (
+  ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, CHECK, DEBUG, DUMP, NOOPT, NV_BASES, SPEC, VIZ, of_variables)
 from tinyhw.data_class import replace
 from tinyhw.device import Device, on_disk
 from tinyhw.dtype import DType, dtypes
@@ -130,6 +131,7 @@ def attention_types(arch: str) -> frozenset[DType]:
   from tinyhw.codegen.attention.plan import types_of  # 1 ms to load, for GPUs
   return types_of(capabilities)
 
+@of_variables
 def mode() -> tuple[int, ...]:
   """Return the variables on which code depends, and whether code was verified; 0 or False by default."""
   return NOOPT.value, BEAM.value, not NV_BASES.value, bool(CHECK.value), *[variable.value for variable in ALLOWED]
@@ -237,7 +239,9 @@ def parts(device: str, sinks: Sequence[UOp]) -> list[tuple[BoundRunner, ...]]:
     for sink, made in _loaded(device, list(dict.fromkeys(together))).items(): opened.kernels[sink, now] = made
   found = [opened.kernels[sink, now] for sink in sinks]
   most = max(MOST_KERNELS, 2 * len(sinks))   # a large schedule stays whole
-  for key in list(itertools.islice(opened.kernels, max(len(opened.kernels) - most, 0))): del opened.kernels[key]
+  old = list(itertools.islice(opened.kernels, max(len(opened.kernels) - most, 0)))
+  for key in old: del opened.kernels[key]
+  if old: opened.launches.clear()
   return found
 
 def _loaded(device: str, sinks: list[UOp]) -> dict[UOp, tuple[BoundRunner, ...]]:

@@ -55,8 +55,11 @@ def activity_of(error: Exception) -> tuple[str, trace.Location | None]:
     if code is compile_kernel.__code__:
       doing, line = f"compiling the kernel {kernel_name(names['sink'])} for {names['arch']}", lines.get(names["sink"])
     # found by name: realize.py imports this module
-    elif code.co_name in ("_launches", "prepare") and "kernels" in names:
+    elif code.co_name in ("_launches", "prepare", "rows") and "kernels" in names:
       lines |= {k.sink: k.line for k in names["kernels"]}
+    elif code.co_name == "launch_rows" and names.get("launches"):
+      last = names["launches"][-1]
+      doing, line = f"running the kernel {last.program.name} on {names['opened'].name}", last.line
     elif code.co_name == "execute" and getattr(names.get("step"), "runner", None) is not None:
       doing, line = f"running the kernel {names['step'].runner.name} on {names['step'].runner.device}", names[
         "step"].line

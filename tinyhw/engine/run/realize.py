@@ -10,15 +10,16 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from tinyhw import trace
-from tinyhw.config import BEAM, DEBUG, PROFILE, VIZ
+from tinyhw.config import DEBUG, PROFILE, VIZ, of_variables
 from tinyhw.data_class import replace
 from tinyhw.device import Buffer, Device, DeviceLike, Launch
 from tinyhw.dtype import dtypes
 from tinyhw.engine.memory import cuts, writes
 from tinyhw.engine.memory.buffers import Storage, buffer_of, buffers_in, multi, new_buffer, new_storage
 from tinyhw.engine.memory.held import held_outside
-from tinyhw.engine.run.compile import BoundRunner, Runner, parts, value_of, values_of
+from tinyhw.engine.run.compile import BoundRunner, Runner, value_of, values_of
 from tinyhw.engine.run.faults import boundary
+from tinyhw.engine.run.prepared import found_parts as found_parts, places_of, run_prepared
 from tinyhw.engine.schedule.lower import Kernel
 from tinyhw.engine.schedule.multi import SHARD
 from tinyhw.engine.schedule.numbers import counterparts
@@ -134,7 +135,7 @@ def compute(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> N
 
 def _compute(nodes: list[UOp], overwritten: Sequence[Storage] | None) -> None:
   todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
-  if trace.recorder is None and (VIZ or PROFILE): trace.start_recorder()
+  if trace.recorder is None and watched()[0]: trace.start_recorder()
   if not todo and not (overwritten and writes.outdated({id(b) for b in overwritten}, {})): return
   canonical, kept, made = uncollected(_planned, todo, overwritten)
   if made is None:
@@ -147,6 +148,11 @@ def _compute(nodes: list[UOp], overwritten: Sequence[Storage] | None) -> None:
     for u, c in inner.items(): u.realized = _shaped(held_inside[c], u)
   if this_thread.capture is not None: this_thread.capture.computed.update(todo, inner)
   if kept is not None: kept.finish()
+
+@of_variables
+def watched() -> tuple[bool, bool]:
+  """Are runs recorded (PROFILE, VIZ), and launched one by one to be timed (DEBUG >= 2)?"""
+  return bool(VIZ or PROFILE), DEBUG >= 2
 
 def _planned(todo: list[UOp], overwritten: Sequence[Storage] | None
              ) -> tuple[Canonical, PreservedValues | None, Schedule | None]:
@@ -290,14 +296,22 @@ def run(made: Schedule, canonical: Canonical, kept: PreservedValues | None = Non
   After an interrupt the writes of `kept` count as done. Reading values that were to be computed first raises an error.
   """
   plan = made.plan_keeping(frozenset([made.inner[u] for u in inner])) if inner else made.plan
+  if this_thread.kernels is not None:
+    this_thread.kernels.extend(k.sink for _, kernels in made.by_device for k in kernels)
+  if (this_thread.capture is None and trace.recorder is None and not watched()[1]
+      and (places := places_of(made, plan, canonical)) is not None):
+    try: kept_nodes = run_prepared(places, canonical)
+    except BaseException:
+      if kept is not None: kept.finish()
+      raise
+    return ([None if k is None else kept_nodes[k] for k in places.roots],
+            {u: kept_nodes[plan.kept.index(made.inner[u])] for u in inner})
   results = {b: new_buffer(b.arg[1], b.arg[2], b.dtype) for b in plan.kept}
   arenas = {device: new_storage(device or Device.DEFAULT, size, dtypes.uint8)
             for device, size in plan.arena_bytes.items()}
   storage: dict[UOp, Storage] = {b: buffer_of(node) for b, node in results.items()}
   for b, offset in plan.offsets.items():
     storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)
-  if this_thread.kernels is not None:
-    this_thread.kernels.extend(k.sink for _, kernels in made.by_device for k in kernels)
   steps = [step for devices, kernels in made.by_device
            for step in _steps(devices or Device.DEFAULT, kernels, storage, canonical)]
   held: list[UOp | None] = []
@@ -339,12 +353,6 @@ def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storag
   return [s for i, device in enumerate(devices)
           for s in _launches(device, kernels, [tuple([b.bufs[i] for b in bufs]) for bufs in used],
                              {**canonical.variables, SHARD: i})]
-
-def found_parts(device: str, sinks: Sequence[UOp]) -> list[tuple[BoundRunner, ...]]:
-  """Return the compiled and loaded launches of each of a schedule's kernels on a device."""
-  if not BEAM: return parts(device, sinks)
-  from tinyhw.engine.run.tune import tuned  # hidden: a search is loaded where one is wanted
-  return parts(device, [tuned(device, sink) for sink in sinks])
 
 def _launches(device: str, kernels: Sequence[Kernel], used: Sequence[tuple[Buffer, ...]],
               variables: dict[str, int]) -> list[Step]:
@@ -393,7 +401,7 @@ def execute(steps: list[Step]) -> None:
   wants times."""
   batch: list[Launch] = []
   device = ""
-  timed = DEBUG >= 2 or trace.recorder is not None and trace.recorder.times()
+  timed = watched()[1] or trace.recorder is not None and trace.recorder.times()
   for step in steps:
     if step.runner is None or step.runner.device != device or timed:
       if batch: Device[device].submit(batch)

@@ -10,6 +10,7 @@ after which the fewest bytes are held. Cost: O(log(kernels)) a kernel.
 from __future__ import annotations
 from bisect import bisect_left, insort
 from heapq import heappop, heappush
+from typing import Any
 
 from tinyhw.data_class import dataclass, field
 from tinyhw.engine.schedule.lower import Kernel, storage_of
@@ -21,10 +22,11 @@ ALIGNMENT = 64
 @dataclass
 class MemoryPlan:
   """Offsets of temporary buffers. offsets: temporary BUFFER → byte offset in its device's arena. arena_bytes: by
-  device. kept: BUFFERs that outlive the schedule."""
+  device. kept: BUFFERs that outlive the schedule. places: see prepared.py; made at the first run."""
   offsets: dict[UOp, int] = field(default_factory=dict)
   arena_bytes: dict[str | tuple[str, ...], int] = field(default_factory=dict)
   kept: list[UOp] = field(default_factory=list)
+  places: Any = None
 
 def thrifty_order(kernels: list[Kernel], after: dict[int, set[int]], kept: set[UOp]) -> list[Kernel]:
   """Order kernels so that few bytes are held at a time. It is greedy, respects `after` (by id), and otherwise keeps the

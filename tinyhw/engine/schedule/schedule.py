@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tinyhw import trace
-from tinyhw.config import DEBUG, VIZ
+from tinyhw.config import DEBUG, VIZ, of_variables
 from tinyhw.data_class import dataclass, field, replace
 from tinyhw.device import on_disk, opened
 from tinyhw.dtype import dtypes
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
   from tinyhw.engine.schedule.masks import Hidden
 
 CACHE_SIZE = 512
+MOST_INPUTS = 1 << 12
 DROPPED = frozenset({Ops.DETACH, Ops.CONTIGUOUS_BACKWARD})
 IN_MEMORY = frozenset({Ops.BUFFER, Ops.MULTI})
 
@@ -98,6 +99,7 @@ class Schedule:
     if node not in self.local: self.local[node] = Distribution().of(node)
     return multi(buffer, self.local[node].node.shape, self.local[node].axis)
 
+_inputs: dict[tuple[int, Any, Any, int], UOp] = {}     # canonical BUFFERs, by number, type, device and size
 _schedules: OrderedDict[tuple[UOp, ...], Schedule] = OrderedDict()
 
 def realized_as(u: UOp) -> UOp | None:
@@ -112,29 +114,40 @@ def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized
   """
   out = Canonical() if more is None else more
   new = out.new
-  stack: list[UOp | None] = [*reversed(roots)]    # None precedes a node whose sources are done
+  stack = roots[::-1]
+  pop = stack.pop
   while stack:
-    u = stack.pop()
-    if u is None:
-      u = stack.pop()
-      assert u is not None
-    elif u in new: continue
-    elif u.src or u.realized is not None:
-      held = known(u)
-      stack += u, None
-      stack += u.src[::-1] if held is None else (held,)
+    u = pop()
+    if u in new: continue
+    if u.realized is not None and (held := known(u)) is not None:
+      if held in new: new[u] = new[held]
+      else: stack += u, held
       continue
-    held = known(u)
-    if held is not None:
-      new[u] = new[held]
-      continue
-    made = new[u] = _canonical_node(u, tuple([new[s] for s in u.src]), out)
-    if u.op not in DROPPED: made.line = u.line   # of this run: equal graphs are one, wherever they were written
-    if u.op is Ops.ASSIGN: out.assigns[made] = u
+    for s in u.src:
+      if s in new: continue
+      if s.src or s.realized is not None:
+        stack += u, s
+        break
+      new[s] = _leaf(s, out)
+    else: _add(u, out)
   out.roots += tuple([new[u] for u in roots])
   if out.definitions and any(len(found) > 1 for found in out.definitions.values()): _one_definition(out)
-  if DEBUG >= 7 or VIZ: _follow(new)
+  if are_lines_followed(): _follow(new)
   return out
+
+def _add(u: UOp, out: Canonical) -> None:
+  """Add a node whose sources are in the canonical graph."""
+  new, op = out.new, u.op
+  src = tuple([new[s] for s in u.src])
+  if op in _SAME and u.tag is None and src != u.src: made = new[u] = UOp(op, u.dtype, src, u.arg)
+  else: made = new[u] = _canonical_node(u, src, out)
+  if op not in DROPPED: made.line = u.line   # of this run: equal graphs are one, wherever they were written
+  if op is Ops.ASSIGN: out.assigns[made] = u
+
+@of_variables
+def are_lines_followed() -> bool:
+  """Do rewrites pass on the lines of tensor operations, for listings?"""
+  return DEBUG >= 7 or bool(VIZ)
 
 def _follow(new: dict[UOp, UOp]) -> None:
   """Give the canonical nodes the lines of the tensor operations. A node without one gets that of a user.
@@ -149,13 +162,24 @@ def _follow(new: dict[UOp, UOp]) -> None:
 # A value that depends on no storage would be the user's own node, which keeps its result alive. The cache of schedules
 # has another node with this tag.
 OWN = 0
+_SAME = frozenset((Ops.CAST, Ops.REDUCE_AXIS, Ops.EXPAND, Ops.PERMUTE, *GroupOp.ALU))  # over other sources
 COMPUTES = frozenset((Ops.IOTA, Ops.CONTIGUOUS, Ops.CAST, Ops.BITCAST, Ops.REDUCE_AXIS, *GroupOp.ALU))
+
+def _leaf(u: UOp, out: Canonical) -> UOp:
+  if u.op is Ops.CONST: return u
+  if u.op is not Ops.BUFFER: return _canonical_node(u, (), out)
+  _, device, size = u.arg
+  key = len(out.inputs), u.dtype, device, size
+  out.inputs.append(u)
+  found = _inputs.get(key)
+  if found is None:
+    if len(_inputs) >= MOST_INPUTS: _inputs.clear()
+    found = _inputs.setdefault(key, UOp(Ops.BUFFER, u.dtype, (), (("in", key[0]), device, size)))
+  return found
 
 def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
   op = u.op
-  if op is Ops.BUFFER:
-    out.inputs.append(u)
-    return UOp(Ops.BUFFER, u.dtype, (), (("in", len(out.inputs) - 1),) + u.arg[1:])
+  if op is Ops.BUFFER: return _leaf(u, out)
   if op is Ops.BIND:
     return _named(u.src[0], u.src[1].arg, out)
   if op in DROPPED: return src[0]

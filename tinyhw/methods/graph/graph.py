@@ -51,9 +51,10 @@ def simple(d: sint) -> sint:
   return d if isinstance(d, int) else _settle(d)
 
 def node(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: object, shape: Shape, tag: object = None) -> UOp:
-  """Make a node whose shape is known."""
+  """Make a node whose shape is known, and whose device is that of the first source, if this has one."""
   u = UOp(op, dtype, src, arg, tag)
-  u._shape_ = shape  # stored where the property `shape` caches it
+  u._shape_ = shape  # stored where the property `shape` caches it, as `device` caches the next
+  u._device_ = src[0]._device_ or u._device_
   return u
 
 def show(shape: Sequence[sint]) -> str:
@@ -272,7 +273,9 @@ def negate(u: UOp) -> UOp: return unary(Ops.NEG, u)
 def contiguous(u: UOp) -> UOp: return unary(Ops.CONTIGUOUS, u)
 def copy(u: UOp, device: str | tuple[str, ...], axis: int | None = None) -> UOp:
   """Return u on another device, or on several: in parts along an axis, or all of it on each."""
-  return node(Ops.COPY, u.dtype, (u, UOp(Ops.DEVICE, dtypes.void, (), device)), axis, u.shape)
+  made = UOp(Ops.COPY, u.dtype, (u, UOp(Ops.DEVICE, dtypes.void, (), device)), axis)
+  made._shape_ = u.shape
+  return made
 def detach(u: UOp) -> UOp: return unary(Ops.DETACH, u)
 def after(u: UOp, *earlier: UOp) -> UOp: return node(Ops.AFTER, u.dtype, (u, *earlier), None, u.shape)
 
