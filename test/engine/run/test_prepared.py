@@ -78,7 +78,11 @@ def written(x: Tensor) -> list[Tensor]:
   y.assign(y + 1)
   return [y, before]
 
-@pytest.mark.parametrize("make", [chain, bound, equal_results, written])
+def scattered(x: Tensor) -> list[Tensor]:
+  """Two kernels write to one buffer that outlives the schedule."""
+  return [x.scatter(0, Tensor([3, 0], device="PYTHON"), tensor(7, 8)) for _ in range(2)]
+
+@pytest.mark.parametrize("make", [chain, bound, equal_results, written, scattered])
 def test_results_are_those_of_the_general_way(make: Callable[[Tensor], list[Tensor]],
                                               monkeypatch: pytest.MonkeyPatch) -> None:
   def run() -> list[Any]: return [t.tolist() for t in make(tensor(1, 2, 3, 4))]

@@ -77,7 +77,8 @@ def is_temporary(buffer: UOp, kept: set[UOp]) -> bool: return buffer.arg[0][0] !
 
 def plan_memory(kernels: list[Kernel], kept: set[UOp]) -> MemoryPlan:
   """Return offsets for all buffers of the kernels that are neither inputs nor kept."""
-  plan = MemoryPlan(kept=[b for k in kernels for b in dict.fromkeys(map(storage_of, k.writes)) if b in kept])
+  written = dict.fromkeys([storage_of(w) for k in kernels for w in k.writes])     # several kernels may write to one
+  plan = MemoryPlan(kept=[b for b in written if b in kept])
   last: dict[UOp, int] = {}
   for n, k in enumerate(kernels):
     for b in k.buffers: last[b] = n
