@@ -29,3 +29,18 @@ def test_values(n: int, sign: int) -> None:
 
 def test_radix() -> None:
   assert [stages.radix(n) for n in (2, 16, 32, 96, 17, 61, 67, 134, 4489)] == [2, 16, 16, 16, 17, 61, 0, 2, 0]
+
+@pytest.mark.parametrize("n", (2, 18, 32, 96, 134, 250))
+def test_real_numbers(n: int) -> None:
+  """Half of the spectrum, and back. Its ends have imaginary parts that do not count."""
+  draw = random.Random(n)
+  x = [draw.uniform(-1, 1) for _ in range(n)]
+  expected = slow([complex(v) for v in x], -1)[:n // 2 + 1]
+  for dtype, tolerance in (("float64", 1e-13), ("float32", 5e-7)):
+    found = stages.transform_real(Tensor([x, x], dtype=dtype))
+    most = max(map(abs, expected)) * n.bit_length()
+    for a, b, c in zip(found.real[1].tolist(), found.imag[1].tolist(), expected, strict=True):
+      assert abs(complex(a, b) - c) <= tolerance * most
+    ends = Tensor([5.0, *[0.0] * (n // 2 - 1), -3.0] if n > 2 else [5.0, -3.0], dtype=dtype)
+    again = stages.transform_half(Planes(found.real, found.imag.add(ends)), n)
+    for a, v in zip(again[0].tolist(), x, strict=True): assert abs(a / n - v) <= 10 * tolerance

@@ -52,7 +52,8 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
   if center: rows = _centred(rows, n // 2, pad_mode)
   if sizes(rows)[1] < n: raise ShapeError(f"stft: a signal of {sizes(rows)[1]} samples is shorter than a frame of {n}")
   frames = rows.unfold(1, n, hop).mul(_window(window, length, n, x))
-  found = (rfft if half else fft)(frames, norm="ortho" if normalized else None).transpose(1, 2)
+  found = (rfft if half else fft)(frames, norm="ortho" if normalized else None)
+  found = found.contiguous().transpose(1, 2)      # to write it so would be one element at a time
   found = found if x.ndim == 2 else found.squeeze(0)
   return found if return_complex or return_complex is None else view_as_real(found)
 

@@ -34,6 +34,37 @@ def transform(x: Planes, sign: int) -> Planes:
   inner = transform(Planes(*[part.contiguous() for part in rotated]), sign)
   return Planes(*[part.transpose(-2, -1).reshape(*part.shape[:-2], n) for part in inner])
 
+def transform_real(x: Tensor) -> Planes:
+  """Return the forward transform of real numbers along the last axis, of even length: the frequencies 0 to n / 2.
+
+  Adjacent pairs are complex numbers z, of half the length. With Z' the conjugate of Z backwards, X = (Z + Z') / 2 +
+  w**f (Z - Z') / 2i. Source: Sorensen et al. 1987.
+  """
+  *lead, n = [int(d) for d in x.shape]
+  m = n // 2
+  pairs = x.reshape(*lead, m, 2)
+  z = transform(Planes(*[pairs[..., k].contiguous() for k in range(2)]), -1)
+  a, b = (part.contiguous() for part in z)
+  w = _halves(n, x.dtype, x.device)
+  def ahead(part: Tensor) -> Tensor: return part.cat(part[..., :1], dim=-1)
+  def back(part: Tensor) -> Tensor: return part[..., :1].cat(part.flip(-1), dim=-1)
+  c, d, e, f = ahead(a), ahead(b), back(a), back(b)
+  odd = mul(Planes(d.add(f), e.sub(c)), w)
+  return Planes(c.add(e).mul(0.5).add(odd.real), d.sub(f).mul(0.5).add(odd.imag))
+
+def transform_half(x: Planes, n: int) -> Tensor:
+  """Return the inverse transform to n real numbers, n even, of the frequencies 0 to n / 2 along the last axis.
+
+  It is transform_real backwards. Imaginary parts of the first and the last frequency do not count.
+  """
+  m = n // 2
+  a, b = x.real, x.imag[..., 1:m].pad([None] * (x.real.ndim - 1) + [(1, 1)])
+  c, d, e, f = a[..., :m], b[..., :m], a.flip(-1)[..., :m], b.flip(-1)[..., :m]
+  w = Planes(*[part[:m].mul(2) for part in _halves(n, x.real.dtype, x.real.device)])
+  odd = mul(Planes(c.sub(e), d.add(f)), Planes(w.real, w.imag.neg()))
+  z = transform(Planes(c.add(e).sub(odd.imag).contiguous(), d.sub(f).add(odd.real).contiguous()), 1)
+  return z.real.stack(z.imag, dim=-1).flatten(-2)
+
 def radix(n: int) -> int:
   """Return the radix of the first stage of a length; 0 where there is none."""
   composite = max((r for r in range(2, MOST_RADIX + 1) if n % r == 0), default=0)
@@ -70,6 +101,12 @@ def _table(sign: int, n: int, r: int, m: int, dtype: DType, device: DeviceLike) 
   """Return w**(b c) for c of 0..r and b of 0..m."""
   unit = sign * 2 * math.pi / n
   return _kept([unit * (b * c % n) for c in range(r) for b in range(m)], (r, m), dtype, device)
+
+@functools.lru_cache(maxsize=16)
+def _halves(n: int, dtype: DType, device: DeviceLike) -> Planes:
+  """Return w**f / 2 for f of 0..n / 2."""
+  parts = [[g(-2 * math.pi * k / n) / 2 for k in range(n // 2 + 1)] for g in (math.cos, math.sin)]
+  return Planes(*[Tensor(part, dtype=dtype, device=device, requires_grad=False) for part in parts])
 
 @functools.lru_cache(maxsize=16)
 def _chirp(sign: int, n: int, dtype: DType, device: DeviceLike) -> Planes:

@@ -12,7 +12,7 @@ from tinyhw.complex.arithmetic import Planes
 from tinyhw.complex.tensor import Complex, made, of
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
-from tinyhw.fft.stages import transform
+from tinyhw.fft.stages import MOST_RADIX, transform, transform_half, transform_real
 from tinyhw.functional.operands import axis_of, checked, sizes
 from tinyhw.methods.checks import whole
 from tinyhw.tensor import Tensor
@@ -79,8 +79,12 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
   x = _real("rfft", input)
   axis = _axis("rfft", x, dim)
   size = _length("rfft", n, sizes(x)[axis])
-  found = _along(of(resized(x, axis, size)), axis, -1, _scale(norm, size, -1))
-  return resized(found, axis, size // 2 + 1)
+  scale, x = _scale(norm, size, -1), resized(x, axis, size)
+  if size % 2 or size <= MOST_RADIX: return resized(_along(of(x), axis, -1, scale), axis, size // 2 + 1)
+  last = axis == x.ndim - 1
+  pair = transform_real(x if last else x.transpose(axis, -1))
+  scaled = [part if scale == 1 else part.mul(scale) for part in pair]
+  return made(*[part if last else part.transpose(axis, -1) for part in scaled])
 
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
   """Return real numbers of which the frequencies 0 to n // 2 are given. n: the number of results, even by default."""
@@ -93,6 +97,11 @@ def _real_of_half(x: Complex, axis: int, size: int, scale: float) -> Tensor:
   """Return the inverse of half of a spectrum, whose other half is the conjugate. The imaginary parts of the frequencies
   0 and n / 2 count as 0."""
   half = of(resized(x, axis, size // 2 + 1))
+  if size % 2 == 0 and size > MOST_RADIX:
+    last = axis == x.ndim - 1
+    found = transform_half(Planes(*[part if last else part.transpose(axis, -1) for part in half.pair]), size)
+    found = found if scale == 1 else found.mul(scale)
+    return found if last else found.transpose(axis, -1)
   def part(plane: Tensor, begin: int, end: int) -> Tensor:
     return plane.shrink([(begin, end) if i == axis else None for i in range(x.ndim)])
   middle = (size + 1) // 2                       # the frequencies from here on are the conjugates of those before
