@@ -3,7 +3,8 @@
     python3 test/special/make_tables.py
 
 Each table approximates f on -1..1; FITS says what f is in terms of the functions' arguments. Coefficients that are
-below 1e-18 of the largest one are left out.
+below 1e-18 of the largest one are left out. Tables for float32 results alone (ROUGH) leave out those below 1e-10, and
+are polynomials, the coefficient of the highest power first.
 """
 from __future__ import annotations
 import textwrap
@@ -17,14 +18,30 @@ mp.mp.dps = 50
 TARGET = Path(__file__).resolve().parents[2] / "tinyhw/special/tables.py"
 _TINY = mp.mpf(10) ** -60
 
-def coefficients(f: Callable[[Any], Any], most: int = 80) -> list[float]:
+ROUGH = ("ERFINV_NEAR", "ERFINV_TAIL")
+
+def polynomial(f: Callable[[Any], Any]) -> list[float]:
+  """The coefficients of a polynomial near f on -1..1, the highest power first."""
+  series = coefficients(f, least=-10)
+  basis: list[list[Any]] = [[mp.mpf(1)], [mp.mpf(0), mp.mpf(1)]]      # of Chebyshev's polynomials, the lowest first
+  while len(basis) < len(series):
+    twice, before = [mp.mpf(0), *[2 * c for c in basis[-1]]], basis[-2]
+    basis.append([c - (before[k] if k < len(before) else 0) for k, c in enumerate(twice)])
+  found = [mp.fsum(c * part[k] for c, part in zip(series, basis) if k < len(part)) for k in range(len(series))]
+  return [float(c) for c in reversed(found)]
+
+def table(name: str) -> list[float]:
+  """The coefficients of a table."""
+  return (polynomial if name in ROUGH else coefficients)(FITS[name][1])
+
+def coefficients(f: Callable[[Any], Any], most: int = 80, least: int = -18) -> list[float]:
   """The Chebyshev coefficients of f on -1..1, from its values at Chebyshev's nodes."""
   nodes = [mp.cos(mp.pi * (k + mp.mpf(1) / 2) / most) for k in range(most)]
   values = [f(t) for t in nodes]
   found = [2 / mp.mpf(most) * mp.fsum(v * mp.cos(mp.pi * j * (k + mp.mpf(1) / 2) / most) for k, v in enumerate(values))
            for j in range(most)]
   found[0] /= 2
-  limit = max(map(abs, found)) * mp.mpf(10) ** -18
+  limit = max(map(abs, found)) * mp.mpf(10) ** least
   while abs(found[-1]) < limit: found.pop()
   return [float(c) for c in found]
 
@@ -43,6 +60,11 @@ def of_inverse_square(f: Callable[[Any], Any], least: int) -> Callable[[Any], An
 def erfcx(x: Any) -> Any: return (2 * x + 1) * mp.exp(x * x) * mp.erfc(x) if x < 1e4 else (2
                                                                                            + 1 / x) / mp.sqrt(mp.pi) * (
   1 - 1 / (2 * x * x))
+
+def erfinv_over(w: Any) -> Any:
+  """erfinv(x) / x for 1 - x * x = exp(-w)."""
+  x = mp.sqrt(-mp.expm1(-max(w, _TINY)))
+  return mp.erfinv(x) / x
 
 def phase(n: int, x: Any, part: str) -> Any:
   """P or Q * x / 8 of J_n(x) = sqrt(2 / (pi x)) (P cos(c) - Q sin(c)), c = x - (2 n + 1) pi / 4."""
@@ -81,6 +103,9 @@ _ROOT = 1 / mp.sqrt(2 * mp.pi)
 FITS: dict[str, tuple[str, Callable[[Any], Any]]] = {
   "ERFCX": ("(1 + 2 x) exp(x x) erfc(x), x = 3.75 (1 + t) / (1 - t)",
             lambda t: erfcx(mp.mpf(3.75) * (1 + t) / max(1 - t, _TINY))),
+  "ERFINV_NEAR": ("A polynomial of erfinv(x) / x, -log(1 - x x) = 3 (t + 1)", lambda t: erfinv_over(3 * (t + 1))),
+  "ERFINV_TAIL": ("A polynomial of erfinv(x) / x, sqrt(-log(1 - x x)) = 3.25 + t",
+                  lambda t: erfinv_over((mp.mpf(3.25) + t) ** 2)),
   "I0E_NEAR": ("exp(-x) I0(x), x = 4 (t + 1)", lambda t: mp.exp(-4 * (t + 1)) * mp.besseli(0, 4 * (t + 1))),
   "I0E_FAR": ("sqrt(x) exp(-x) I0(x), 8 / x = (t + 1) / 2", of_inverse(right(
     lambda x: mp.sqrt(x) * mp.exp(-x) * mp.besseli(0, x), _ROOT), 8)),
@@ -116,8 +141,8 @@ FITS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 def text() -> str:
   """The text of tables.py."""
   parts = ['"""Chebyshev coefficients on -1..1. Written by `python3 test/special/make_tables.py`."""']
-  for name, (meaning, f) in FITS.items():
-    body = textwrap.fill(", ".join(repr(c) for c in coefficients(f)), 116, initial_indent="  ", subsequent_indent="  ")
+  for name, (meaning, _) in FITS.items():
+    body = textwrap.fill(", ".join(repr(c) for c in table(name)), 116, initial_indent="  ", subsequent_indent="  ")
     parts.append(f"# {meaning}\n{name} = (\n{body})")
   return "\n\n".join(parts) + "\n"
 
