@@ -64,7 +64,7 @@ def _decomposed(what: str, a: MatrixPlanes, is_complex: bool, wanted: bool) -> t
   if not in_order(x.re): x = MatrixPlanes(*[p.to("CPU") for p in x])
   top = x.re.abs().maximum(x.im.abs()).max((-2, -1), keepdim=True)
   scale = top.eq(0).bitwise_or(top.isfinite().logical_not()).where(1, top)
-  t, z = triangular_form(x.re.div(scale), x.im.div(scale))
+  t, z = triangular_form(x.re.div(scale), x.im.div(scale), wanted)
   values = MatrixPlanes(*[p.diagonal(0, -2, -1).mul(scale.squeeze(-1)) for p in t])
   least = top.squeeze(-1).mul(2.0 ** -48 * sizes(x.re)[-1])
   if not is_complex: values = MatrixPlanes(values.re, values.im.abs().lt(least).where(0, values.im))

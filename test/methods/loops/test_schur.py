@@ -20,6 +20,9 @@ def check(a: np.ndarray) -> None:
   own = vectors @ np.swapaxes(y[0].numpy() + 1j * y[1].numpy(), -1, -2)
   own /= np.linalg.norm(own, axis=-2, keepdims=True)
   values = np.diagonal(triangle, axis1=-2, axis2=-1)
+  alone = triangular_form(Tensor(a.real.copy()), Tensor(a.imag.copy().astype(kind)), False)[0]
+  found = alone[0].numpy() + 1j * alone[1].numpy()
+  np.testing.assert_allclose(np.diagonal(found, axis1=-2, axis2=-1), values, rtol=0, atol=1e3 * n * ulp * norm)
   assert np.abs(a @ own - own * values[..., None, :]).max() < 10 * n * ulp * norm
 
 def _drawn(*shape: int, imaginary: bool = False) -> np.ndarray:

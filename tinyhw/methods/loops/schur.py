@@ -105,8 +105,9 @@ def hessenberg_kernel(lead: int, n: int, dtype: DType) -> UOp:
   return UOp.sink(*stores, arg=KernelInfo())
 
 @functools.lru_cache(256)
-def schur_kernel(lead: int, n: int, dtype: DType) -> UOp:
-  """h: (lead, n, room), Hessenberg matrices, which become triangles. z: (lead, n, room), columns of Q as rows, which
+def schur_kernel(lead: int, n: int, wanted: bool, dtype: DType) -> UOp:
+  """h: (lead, n, room), Hessenberg matrices, which become triangles. Only their diagonals do if vectors are not wanted:
+  then rotations end where the part does that has not converged. z: (lead, n, room), columns of Q as rows, which
   become Schur's vectors. left: (lead, 3): the end of the part that has not converged, its beginning, and the steps
   since an eigenvalue converged. state: (lead, 2), the shift. n is at least 2."""
   loops = Loops(lead, dtype)
@@ -144,21 +145,28 @@ def schur_kernel(lead: int, n: int, dtype: DType) -> UOp:
   stores += [rotation.at(0, place_).store(value, *inner) for place_, value in enumerate((cosine, sine.re, sine.im))]
   c, s = rotation(0, 0), ComplexTerm(rotation(0, 1), rotation(0, 2))
   start = UOp(Ops.IDIV, dtypes.weakint, (back, UOp.const(dtypes.weakint, width)))
-  block, j = loops.loop(room // width - start), loops.loop(width)
+  blocks = room // width - start
+  if not wanted:
+    last = UOp(Ops.IDIV, dtypes.weakint, (hi, UOp.const(dtypes.weakint, width))) + 1 - start
+    blocks = last.maximum(0).minimum(blocks)
+  block, j = loops.loop(blocks), loops.loop(width)
   at = (start + block) * width + j
   p, q = h(k, at), h(k + 1, at)
   stores += [*h.store(k, at, p.scaled(c).plus(s.times(q)), *inner, block, j),
              *h.store(k + 1, at, q.scaled(c).minus(s.conjugate().times(p)), *inner, block, j)]
   stores += h.store(k + 1, back, h(k + 1, back).if_(first, none), *inner)
-  row = loops.loop((k + 3).minimum(hi + 1).minimum(n))
+  above = 0 if wanted else place(left(0, 1))
+  below = loops.loop(((k + 3).minimum(hi + 1).minimum(n) - above).maximum(0))
+  row = (below + above).minimum(n - 1)
   p, q = h(row, k), h(row, k + 1)
-  stores += [*h.store(row, k, p.scaled(c).plus(s.conjugate().times(q)), *inner, row),
-             *h.store(row, k + 1, q.scaled(c).minus(s.times(p)), *inner, row)]
-  block, j = loops.loop(room // width), loops.loop(width)
-  at = block * width + j
-  p, q = z(k, at), z(k + 1, at)
-  stores += [*z.store(k, at, p.scaled(c).plus(s.conjugate().times(q)), *inner, block, j),
-             *z.store(k + 1, at, q.scaled(c).minus(s.times(p)), *inner, block, j)]
+  stores += [*h.store(row, k, p.scaled(c).plus(s.conjugate().times(q)), *inner, below),
+             *h.store(row, k + 1, q.scaled(c).minus(s.times(p)), *inner, below)]
+  if wanted:
+    block, j = loops.loop(room // width), loops.loop(width)
+    at = block * width + j
+    p, q = z(k, at), z(k + 1, at)
+    stores += [*z.store(k, at, p.scaled(c).plus(s.conjugate().times(q)), *inner, block, j),
+               *z.store(k + 1, at, q.scaled(c).minus(s.times(p)), *inner, block, j)]
   moves = left(0, 1) < left(0, 0)
   count, end = left(0, 2), left(0, 0)
   nothing = UOp.const(dtypes.int32, 0)
@@ -215,8 +223,9 @@ def vectors_kernel(lead: int, n: int, dtype: DType) -> UOp:
   value = value.if_(i < k, ComplexTerm(one, zero).if_(equal(_whole(i), _whole(k)), none))
   return UOp.sink(*y.store(k, i, value, *loops.each, k, step), arg=KernelInfo())
 
-def triangular_form(re: Tensor, im: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-  """Return Schur's form of matrices (..., n, n): the planes of the triangle T, and those of the transpose of Z.
+def triangular_form(re: Tensor, im: Tensor, wanted: bool = True) -> tuple[list[Tensor], list[Tensor]]:
+  """Return Schur's form of matrices (..., n, n): the planes of the triangle T, and those of the transpose of Z. If
+  vectors are not wanted, only the diagonal of T is right.
 
   The largest element should be near 1.
   """
@@ -230,7 +239,7 @@ def triangular_form(re: Tensor, im: Tensor) -> tuple[list[Tensor], list[Tensor]]
   if n > 2: run(hessenberg_kernel(count, n, re.dtype), (*h, *q, *[new(room) for _ in range(4)], new(1)))
   z = [wide(x[..., :n].transpose(-2, -1)) for x in q]
   left = re._tensor([n - 1, 0, 0]).cast(dtypes.int32).expand(count, 3).clone()
-  if n > 1: run(schur_kernel(count, n, re.dtype), (*h, *z, left, new(1), new(1), new(3)))
+  if n > 1: run(schur_kernel(count, n, wanted, re.dtype), (*h, *z, left, new(1), new(1), new(3)))
   def narrow(x: Tensor) -> Tensor: return x[..., :n].reshape(*lead, n, n)
   return [narrow(x) for x in h], [narrow(x) for x in z]
 
