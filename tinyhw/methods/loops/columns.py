@@ -159,9 +159,9 @@ def substituted(a: Tensor, b: Tensor, upper: bool, unit: bool) -> Tensor:
   *lead, n, k = [int(d) for d in b.shape]
   count = count_of(lead)
   more = -k % WIDTH if k > 2 * WIDTH else 0
-  right = b.pad([None] * (b.ndim - 1) + [(0, more)]).contiguous() if more else b.contiguous()
+  right = b.pad([None] * (b.ndim - 1) + [(0, more)]) if more else b
   x = a.empty(count, n, k + more, dtype=b.dtype, device=b.device)
-  run(substitution_kernel(count, n, k + more, upper, unit, b.dtype), (x,), (a.expand(*lead, n, n).contiguous(), right))
+  run(substitution_kernel(count, n, k + more, upper, unit, b.dtype), (x,), (a.expand(*lead, n, n), right))
   return x.reshape(*lead, n, k + more)[..., :k]
 
 # ***** QR *****
