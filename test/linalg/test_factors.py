@@ -10,6 +10,7 @@ import numpy as np
 import tinyhw.compat.torch as torch
 from tinyhw import TinyJit
 from tinyhw.errors import ArgumentError, ShapeError
+from tinyhw.methods import decomposition
 
 CASES = """
 torch.linalg.cholesky(pd)
@@ -63,3 +64,9 @@ def test_captured(f: Any) -> None:
   for seed in range(4):
     a = torch.tensor(np.random.default_rng(seed).normal(size=(6, 6)).astype(np.float32))
     np.testing.assert_allclose(captured(a).numpy(), f(a).numpy(), atol=1e-5)
+
+def test_a_reduced_factor_has_no_other_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+  counts, inner = [], decomposition._orthogonal
+  monkeypatch.setattr(decomposition, "_orthogonal", lambda x, count: counts.append(count) or inner(x, count))
+  q, r = torch.linalg.qr(torch.arange(60.0).reshape(20, 3).sin())
+  assert q.shape == (20, 3) and r.shape == (3, 3) and counts == [3]

@@ -8,6 +8,7 @@ import tinyhw.compat.torch as torch
 from tinyhw import Tensor, function
 from tinyhw.errors import ArgumentError
 from tinyhw.linalg import solving
+from tinyhw.methods.loops.kernel import in_order
 
 CASES = """
 torch.linalg.solve(m, rhs)
@@ -38,3 +39,12 @@ def test_determinants_inside_of_a_function() -> None:
   assert function(solving.det)(x).item() == pytest.approx(-6)
   found = function(lambda a: tuple(solving.slogdet(a)))(x)
   assert found[0].item() == -1 and found[1].item() == pytest.approx(1.791759)
+
+def test_singular_values_only_where_columns_may_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+  a = torch.arange(24.0).square().reshape(6, 4).sin()
+  deficient = torch.cat([a, a[:, :1] + a[:, 1:2]], 1)
+  if not in_order(a): pytest.skip("singular values on this device")
+  found = torch.linalg.lstsq(deficient, torch.ones(6, 1))
+  assert found.rank.item() == 4 and found.solution.shape == (5, 1)
+  monkeypatch.setattr(solving, "_by_singular_values", lambda *args: pytest.fail("singular values"))
+  assert torch.linalg.lstsq(a, torch.ones(6, 1)).rank.item() == 4

@@ -397,11 +397,10 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
     raise ArgumentError(f"mode is 'reduced', 'complete' or 'r', not {mode!r}")
   a = matrices("qr", A)
   m, n = sizes(a)[-2:]
-  q, r = a.qr()
   k = min(m, n)
-  if mode == "complete": return QR(q, r)
-  r = block(r, (0, k), (0, n))
-  return QR(Tensor.empty(0, dtype=a.dtype) if mode == "r" else block(q, (0, m), (0, k)), r)
+  if mode == "complete": return QR(*a.qr())
+  q, r = a._factored(k)
+  return QR(Tensor.empty(0, dtype=a.dtype) if mode == "r" else q, block(r, (0, k), (0, n)))
 
 class Reflectors(NamedTuple):
   """R and the vectors of reflections below it, and their factors."""

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.functional.operands import checked, common_shape, sizes
-from tinyhw.linalg.factors import block, pivoted, substitute, triangular, zero_pivot
+from tinyhw.linalg.factors import linalg_qr, pivoted, substitute, triangular, zero_pivot
 from tinyhw.functional.rules import unbroadcast, with_rule
 from tinyhw.linalg.rules import first_bad, identity, matrices, transposed
+from tinyhw.methods.loops.kernel import in_order
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
@@ -179,6 +180,8 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str |
   empty = Tensor.empty(0, dtype=a.dtype)
   least = rcond if rcond is not None else 2.0 ** -dtypes.finfo(a.dtype)[1] * max(m, n)
   if driver == "gels" or not a.numel(): x, rank, values = _full_rank(a, right), None, empty
+  elif driver in (None, "gelsy") and (found := _of_certain_rank(a, right, least)) is not None:
+    x, rank, values = *found, empty
   else: x, rank, values = _by_singular_values(a, right, least)
   whole = rank is None or not rank.numel() or bool(rank.eq(n).all().item())
   residuals = right.sub(a.matmul(x)).square().sum(-2) if m > n and whole and driver not in (None, "gelsy") else empty
@@ -189,14 +192,26 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str |
   if rank is None: rank = Tensor.zeros(*lead, dtype=dtypes.int64)
   return LeastSquares(x, residuals, rank, values.detach() if driver in ("gelsd", "gelss") else empty)
 
+def _of_certain_rank(a: Tensor, b: Tensor, least: float) -> tuple[Tensor, Tensor] | None:
+  """Return the solution and the rank by QR, where a bound of the condition number shows that all columns count. None
+  where it does not."""
+  m, n = sizes(a)[-2:]
+  if m < n or not in_order(a): return None
+  q, r = linalg_qr(a)
+  inverse = substitute(r.detach(), identity(r).expand(*sizes(r)), True, False)
+  bound = r.detach().square().sum((-2, -1)).mul(inverse.square().sum((-2, -1))).sqrt().max().item()
+  if not bound * least < 1: return None      # or NaN
+  x = triangular(r, transposed(q).matmul(b), True)
+  return x, Tensor.full(sizes(a)[:-2], n, dtypes.int64)
+
 def _full_rank(a: Tensor, b: Tensor) -> Tensor:
   m, n = sizes(a)[-2:]
   if not m or not n: return Tensor.zeros(*sizes(a)[:-2], n, sizes(b)[-1], dtype=a.dtype)
   if m >= n:
-    q, r = a.qr()
-    return triangular(block(r, (0, n), (0, n)), transposed(block(q, (0, m), (0, n))).matmul(b), True)
-  q, r = transposed(a).qr()
-  return block(q, (0, n), (0, m)).matmul(triangular(transposed(block(r, (0, m), (0, m))), b, False))
+    q, r = linalg_qr(a)
+    return triangular(r, transposed(q).matmul(b), True)
+  q, r = linalg_qr(transposed(a))
+  return q.matmul(triangular(transposed(r), b, False))
 
 def _by_singular_values(a: Tensor, b: Tensor, least: float) -> tuple[Tensor, Tensor, Tensor]:
   u, s, v = a.svd(full_matrices=False)

@@ -59,10 +59,14 @@ class Decomposition(Interchange):
     >>> (q @ r).allclose(Tensor([[3.0, 1.0], [4.0, 2.0]]), atol=1e-5)
     True
     """
-    lead, m, n = self._matrix_sizes("qr")
+    return self._factored(self._matrix_sizes("qr")[1])
+
+  def _factored(self, count: int) -> tuple[Tensor, Tensor]:
+    """Return the first `count` columns of Q, and R, as qr does."""
+    _, m, n = self._matrix_sizes("qr")
     out = least_upper_float(self.dtype)
     x, scale = self._scaled() if m and n else (self.cast(out), self._tensor(1).cast(out))
-    q, r = _orthogonal(x, m)
+    q, r = _orthogonal(x, count)
     return q.cast(out), r.mul(scale).triu().cast(out)
 
   def _singular_values(self) -> Tensor:
