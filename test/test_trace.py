@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tinyhw import trace
+from tinyhw import Tensor, nn, trace
 
 class Node:
   line: trace.Location | None = None
@@ -55,6 +55,37 @@ def test_origin_lives_as_long_as_its_node() -> None:
   del node, new
   gc.collect()
   assert len(trace._origins) == before
+
+def test_a_function_of_one_line_finds_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+  lines = iter(range(100))
+  monkeypatch.setattr(trace, "caller", lambda: ("user.py", next(lines), "step"))
+  def recorded() -> int:
+    node = Node()
+    trace.record(node)
+    assert node.line is not None
+    return node.line[1]
+  def two() -> list[int]: return [recorded(), recorded()]
+  def fails() -> None: raise ValueError(recorded())
+  assert two() == [0, 1]
+  of_one = trace.of_one_line(two)
+  assert of_one() == [2, 2] and of_one() == [3, 3] and trace.of_one_line(lambda: of_one() + two())() == [4] * 4
+  with pytest.raises(ValueError, match="5"): trace.of_one_line(fails)()
+  other = list[list[int]]()
+  def elsewhere() -> list[int]:
+    thread = threading.Thread(target=lambda: other.append(two()))
+    thread.start()
+    thread.join()
+    return two()
+  assert trace.of_one_line(elsewhere)() == [6, 6] and other == [[7, 8]], "another thread has another line"
+  assert two() == [9, 10]
+
+def test_the_line_of_a_step_of_an_optimizer_is_the_users() -> None:
+  x = Tensor([1.0, 2.0], requires_grad=True)
+  optimizer = nn.optim.Adam([x], lr=0.1)
+  (x * x).sum().backward()
+  with Tensor.train(): changed = optimizer.schedule_step()
+  line = inspect.currentframe().f_lineno - 1  # type: ignore[union-attr]  # CPython has frames
+  assert {t.uop.metadata for t in changed} == {(__file__, line, "test_the_line_of_a_step_of_an_optimizer_is_the_users")}
 
 def test_unfollow_forgets_what_was_handed_on() -> None:
   node, new = Node(), Node()

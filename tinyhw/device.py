@@ -6,6 +6,7 @@ classes that drivers implement are in device_interface.py. This file knows no ha
 from __future__ import annotations
 import importlib
 import importlib.util
+import itertools
 import os
 import sys
 import threading
@@ -88,6 +89,9 @@ class BufferOptions(NamedTuple):
   owner: Any = None
   writable: bool = False
 
+# Not a count in the class: a change of a class makes the interpreter look up all attributes of its objects anew.
+_buffer_numbers = itertools.count(1)
+
 class Buffer:
   """`size` elements of `dtype` on a device, allocated when first needed. A view shares the memory of its `base`,
   `offset` bytes from its start.
@@ -98,16 +102,14 @@ class Buffer:
   __slots__ = ("device", "size", "dtype", "options", "offset", "uop_refcount", "trace_num", "_base", "_buf",
                "_allocator", "_views", "viewers",
                "__weakref__")
-  _count = 0
   profile_events: ClassVar[list[trace.Event]] = []  # with PROFILE=1 or VIZ=1: allocations and frees of all Buffers
 
   def __init__(self, device: str, size: int, dtype: DType, opaque: Any = None, options: BufferOptions | None = None,
                initial_value: bytes | None = None, uop_refcount: int = 0, base: Buffer | None = None, offset: int = 0,
                preallocate: bool = False):
     if size < 0: raise ArgumentError(f"a Buffer has at least 0 elements, not {size}")
-    Buffer._count += 1
     self.device, self.size, self.dtype, self.options, self.offset = device, size, dtype, options, offset
-    self.uop_refcount, self.trace_num = uop_refcount, Buffer._count
+    self.uop_refcount, self.trace_num = uop_refcount, next(_buffer_numbers)
     self._base, self._buf = base, None
     self._allocator: Allocator | None = None
     self._views: list[weakref.ref[Buffer]] = []  # allocated views of this one

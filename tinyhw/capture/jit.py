@@ -24,9 +24,9 @@ from tinyhw.capture.replay import Captured, check_result
 from tinyhw.capture.structure import Arguments, Rest, collect, difference, same_rest, tensors_in
 from tinyhw.capture.guards import Guards, CallTracer
 from tinyhw.capture.views import base_buffer, binds_in, same_view
-from tinyhw.config import JIT, TRAINING, FirstUse
+from tinyhw.config import JIT, TRAINING, FirstUse, of_variables
 from tinyhw.device import Device
-from tinyhw.dtype import dtypes
+from tinyhw.dtype import DType, dtypes
 from tinyhw.engine.memory.buffers import Storage, buffer_of
 from tinyhw.engine.memory.writes import base_of, is_own, memory_of, waiting_writes
 from tinyhw.engine.run import realize as realizing
@@ -48,9 +48,12 @@ _MOST_OTHERS = 64     # captures of one function for Variable values that decide
 
 _MODES = ("Tensor.training", "the default float", "the default int", "the default device", "Tensor.no_grad")
 
+@of_variables
+def _default_types() -> tuple[DType, DType]: return dtypes.default_float, dtypes.default_int
+
 def modes() -> tuple[Any, ...]:
   """Return the global settings that affect every function, in the order of _MODES."""
-  return TRAINING.value != 0, dtypes.default_float, dtypes.default_int, Device.DEFAULT, GradMode.off
+  return TRAINING.value != 0, *_default_types(), Device.DEFAULT, GradMode.off
 
 def kind_of(u: UOp) -> str:
   """Describe shape, type and device of a Tensor as text."""

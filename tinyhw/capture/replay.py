@@ -414,7 +414,8 @@ class Captured:
 
     The caller holds the engine's lock: a recording is one object, and no other thread may write its operands.
     """
-    try: return self._replay(tensors, [buffer_of(base_buffer(t.uop)) for t in tensors], variables)
+    try: return self._replay(tensors, [u.storage or buffer_of(base_buffer(u)) for t in tensors for u in (t.uop,)],
+                             variables)
     except TinyError: raise
     except FAULTS as error: raise internal(error) from error    # as `boundary` does, 0.1 us faster
 

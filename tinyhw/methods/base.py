@@ -383,7 +383,7 @@ class Handle(metaclass=TensorType):
     """Stand for another node of the same value. The node may be storage."""
     if self._alias is not None: self._alias = kept(self)
     self.uop = u
-    if is_storage(u) and dtypes.is_float(u.dtype): self._is_leaf = True
+    if (u.op is _BUFFER or is_storage(u)) and dtypes.is_float(u.dtype): self._is_leaf = True
     writes.note(self)
 
   def assign(self, x: Any) -> Tensor:

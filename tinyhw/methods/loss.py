@@ -12,6 +12,7 @@ from tinyhw.methods.checks import real
 from tinyhw.methods.convolution import Convolution
 from tinyhw.methods.graph import graph
 from tinyhw.methods.reduction import check_one_of
+from tinyhw.trace import of_one_line
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 class Loss(Convolution):
@@ -29,6 +30,7 @@ class Loss(Convolution):
     wide = graph.accumulator(self.dtype)
     return self.sum(dtype=wide).div(weights.sum(dtype=graph.accumulator(weights.dtype))).cast(self.dtype)
 
+  @of_one_line
   def binary_crossentropy(self, Y: Tensor, reduction: str = "mean") -> Tensor:
     """Return -(Y log(self) + (1 - Y) log(1 - self)) for probabilities. As in PyTorch, a logarithm is at least -100. A
     slope is at most 1e12.
@@ -49,6 +51,7 @@ class Loss(Convolution):
     straight = x.log().maximum(-100).detach().add(x.sub(x.detach()).mul(1 / least))
     return small.where(straight, small.where(1, x).log())
 
+  @of_one_line
   def binary_crossentropy_logits(self, Y: Tensor, reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
     """Return binary_crossentropy of sigmoid(self), without overflow. pos_weight multiplies the loss of positives.
 
@@ -60,6 +63,7 @@ class Loss(Convolution):
     if pos_weight is not None: positive = positive.mul(pos_weight)
     return Y.mul(positive).add(Y.sub(1, reverse=True).mul(self.softplus()))._reduced(reduction)
 
+  @of_one_line
   def sparse_categorical_crossentropy(self, Y: Tensor, ignore_index: int = -1, label_smoothing: float = 0.0,
                                       reduction: str = "mean") -> Tensor:
     """Return the cross-entropy of scores along the last axis with integer classes Y. Elements where Y is ignore_index
@@ -88,6 +92,7 @@ class Loss(Convolution):
     hit = names.eq(self._new(graph.positions(self.uop, axis, names.dtype)))
     return hit.where(self, 0).sum(axis)
 
+  @of_one_line
   def cross_entropy(self, Y: Tensor, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
     """Return the cross-entropy of scores along axis 1 (0 for a vector). The target is integer classes, or probabilities
     of self's shape.
@@ -115,6 +120,7 @@ class Loss(Convolution):
       if label_smoothing: losses = losses.mul(1 - label_smoothing).sub(logs.mean(axis).mul(label_smoothing))
     return losses._reduced(reduction)
 
+  @of_one_line
   def nll_loss(self, Y: Tensor, weight: Tensor | None = None, ignore_index: int | None = None,
                reduction: str = "mean") -> Tensor:
     """Return the negative of self at class Y along axis 1, for logarithms of probabilities. "mean" divides by the sum

@@ -17,6 +17,7 @@ from tinyhw.methods.checks import flag, function, is_number, real, whole
 from tinyhw.methods.graph import graph
 from tinyhw.methods.pointwise.casts import converted
 from tinyhw.methods.random.random import Random
+from tinyhw.trace import of_one_line
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -137,6 +138,7 @@ class Matmul(Random):
     result = result.sum(axes, dtype=result.dtype) if axes else result
     return result.cast(out)
 
+  @of_one_line
   def scaled_dot_product_attention(self, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
                                    dropout_p: float = 0.0,
                                    is_causal: bool = False, enable_gqa: bool = False) -> Tensor:

@@ -91,6 +91,14 @@ def widen(cls: type) -> None:
     setattr(owner, name, _mixing(vars(owner)[name], name))
 
 def _mixing(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+  if name.startswith("__"):    # an operator has one operand, and no keywords
+    @functools.wraps(function)
+    def applied(self: Any, x: Any) -> Any:
+      if type(x) is complex or isinstance(x, Handle) and x.holds_complex:
+        return complex_room().mixed(self, name, (x,), {})
+      return function(self, x)
+    return applied
+
   @functools.wraps(function)
   def called(self: Any, *args: Any, **keywords: Any) -> Any:
     for x in args:

@@ -18,6 +18,7 @@ from tinyhw.methods.graph import graph
 from tinyhw.methods.graph.views import limits
 from tinyhw.methods.movement import Movement
 from tinyhw.methods.pointwise.casts import truth
+from tinyhw.trace import of_one_line
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -217,6 +218,7 @@ class Reduction(Movement):
     """Subtract the maximum along an axis. The gradient ignores the maximum."""
     return self.sub(self.detach()._largest(axis, keepdim=True)) if self.ndim else self.sub(self.detach())
 
+  @of_one_line
   def softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
     """Return exp(self) divided by its sum along an axis. dtype: the type to cast to before.
 
@@ -236,6 +238,7 @@ class Reduction(Movement):
     """
     return self.neg().softmax(axis, dtype)
 
+  @of_one_line
   def log_softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
     """Return the logarithm of softmax.
 
@@ -260,6 +263,7 @@ class Reduction(Movement):
       return total.add(top if keepdim else top.reshape(total.shape))
     return self._precisely(logarithm)
 
+  @of_one_line
   def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-5) -> Tensor:
     """Normalize to mean 0 and variance 1 along axes.
 
@@ -272,6 +276,7 @@ class Reduction(Movement):
     y = x.sub(x.mean(axis, keepdim=True))
     return y.mul(y.square().mean(axis, keepdim=True).add(eps).rsqrt()).cast(out)
 
+  @of_one_line
   def batchnorm(self, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor,
                 axis: int | tuple[int, ...] = 1) -> Tensor:
     """Return (self - mean) * invstd * weight + bias. These are vectors along `axis`. invstd may also have the full

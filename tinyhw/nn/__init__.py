@@ -13,6 +13,7 @@ from tinyhw.methods.graph.graph import show
 from tinyhw.nn import optim as optim
 from tinyhw.nn import state as state
 from tinyhw.tensor import Tensor
+from tinyhw.trace import of_one_line
 if TYPE_CHECKING: from tinyhw.nn import datasets as datasets
 
 def _filled(value: float, *shape: int, requires_grad: bool | None = None) -> Tensor:
@@ -168,6 +169,7 @@ class BatchNorm:
     centred = wide - mean.reshape(1, -1, *[1] * (x.ndim - 2))
     return mean, (centred * centred).mean(axes)
 
+  @of_one_line
   def __call__(self, x: Tensor) -> Tensor:
     if _input(self, x).ndim < 2 or x.shape[1] != self.channels:
       raise ArgumentError(f"{type(self).__name__}({self.channels}) does not fit a tensor of shape {show(x.shape)}: "
@@ -205,6 +207,7 @@ class LayerNorm:
     self.bias: Tensor | None = _filled(0.0, *self.normalized_shape) if flag("elementwise_affine",
                                                                             elementwise_affine) else None
 
+  @of_one_line
   def __call__(self, x: Tensor) -> Tensor:
     if _input(self, x).shape[-len(self.normalized_shape):] != self.normalized_shape:
       raise ArgumentError(f"LayerNorm({self.normalized_shape}) does not fit a tensor of shape {x.shape}: its last "
@@ -238,6 +241,7 @@ class GroupNorm:
     self.weight: Tensor | None = _filled(1.0, num_channels) if flag("affine", affine) else None
     self.bias: Tensor | None = _filled(0.0, num_channels) if flag("affine", affine) else None
 
+  @of_one_line
   def __call__(self, x: Tensor) -> Tensor:
     if _input(self, x).ndim < 2 or x.shape[1] != self.num_channels:
       raise ArgumentError(f"{type(self).__name__} for {self.num_channels} channels does not fit a tensor of shape "
@@ -270,6 +274,7 @@ class RMSNorm:
     self.weight: Tensor | None = _filled(1.0, whole("dim", dim, 0)) if flag("elementwise_affine",
                                                                             elementwise_affine) else None
 
+  @of_one_line
   def __call__(self, x: Tensor) -> Tensor:
     out = least_upper_float(_input(self, x).dtype)
     wide = x.cast(least_upper_dtype(out, dtypes.float32))
@@ -307,6 +312,7 @@ class LSTMCell:
     self.bias_ih: Tensor | None = uniform(hidden_size * 4) if flag("bias", bias) else None
     self.bias_hh: Tensor | None = uniform(hidden_size * 4) if flag("bias", bias) else None
 
+  @of_one_line
   def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
     """Return (hidden, cell) after x. hc None: both are zeros before x."""
     if _input(self, x).ndim != 2:

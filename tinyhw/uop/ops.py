@@ -26,6 +26,7 @@ from tinyhw.uop.shape import same_shape as same_shape, sint_prod as sint_prod
 sint = Union[int, "UOp"]
 T = TypeVar("T")
 
+_CONST = Ops.CONST
 _SIGNED_ZERO = "-0.0"  # -0.0 == 0.0 in Python, but in the cache they must differ
 
 _WEAKFLOAT = dtypes.weakfloat
@@ -64,7 +65,7 @@ class UOp:
     """
     if metadata is not None or _buffer is not None: return UOp(op, dtype, src, arg, tag)._with(metadata, _buffer)
     key = (op, dtype, src, arg, tag)
-    if op is Ops.CONST and type(arg) is float:
+    if op is _CONST and type(arg) is float:
       if arg != arg: key = (op, dtype, src, "nan", tag)
       elif arg == 0.0 and math.copysign(1.0, arg) < 0: key = (op, dtype, src, _SIGNED_ZERO, tag)
     reference = CACHE.get(key)

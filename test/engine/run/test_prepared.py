@@ -12,6 +12,7 @@ from tinyhw.engine.run import compile as compiling, prepared, realize as realizi
 from tinyhw.engine.schedule.schedule import _schedules as schedules
 from tinyhw.errors import SymbolicError
 from tinyhw.helpers import GlobalCounters
+from tinyhw.methods.graph.places import written as scatter
 
 def tensor(*values: float) -> Tensor: return Tensor([float(x) for x in values], device="PYTHON").realize()
 
@@ -80,7 +81,8 @@ def written(x: Tensor) -> list[Tensor]:
 
 def scattered(x: Tensor) -> list[Tensor]:
   """Two kernels write to one buffer that outlives the schedule."""
-  return [x.scatter(0, Tensor([3, 0], device="PYTHON"), tensor(7, 8)) for _ in range(2)]
+  index, value = Tensor([[3, 0]], device="PYTHON"), tensor(7, 8).reshape(1, 2)
+  return [x._new(scatter(x.uop, index.uop, value.uop, None, "after"))]
 
 @pytest.mark.parametrize("make", [chain, bound, equal_results, written, scattered])
 def test_results_are_those_of_the_general_way(make: Callable[[Tensor], list[Tensor]],

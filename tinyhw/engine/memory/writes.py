@@ -55,6 +55,7 @@ class Alias(NamedTuple):
 
 # these operations, applied to memory, give memory
 _VIEWS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND, Ops.DETACH, Ops.MULTI, Ops.BITCAST})
+_BUFFER, _ASSIGN, _PAD = Ops.BUFFER, Ops.ASSIGN, Ops.PAD
 MAYBE_MEMORY = _VIEWS | {Ops.BUFFER, Ops.ASSIGN, Ops.PAD}     # all other operations give values
 # The tag of a PAD whose zeros are cut off again, as a slice with a step does. Such a PAD of memory is memory.
 ROOM = "room"
@@ -206,13 +207,15 @@ def is_room(u: UOp) -> bool:
 def memory_of(u: UOp) -> tuple[UOp | None, bool]:
   """Return the BUFFER node of the memory of which u is a view, or None if u is a value; and whether a pending ASSIGN is
   on the way."""
-  pending = False
-  while u.op is not Ops.BUFFER:
-    if u.op is Ops.ASSIGN:
+  op, pending = u.op, False
+  while op is not _BUFFER:
+    if op not in MAYBE_MEMORY: return None, False
+    if op is _ASSIGN:
       pending = pending or u.realized is None
       u = u.src[0] if u.realized is None else u.realized
-    elif u.op in _VIEWS or u.op is Ops.PAD and is_room(u): u = u.src[0]
+    elif op is not _PAD or u.tag == ROOM: u = u.src[0]
     else: return None, False
+    op = u.op
   return u, pending
 
 def is_detached(u: UOp) -> bool:

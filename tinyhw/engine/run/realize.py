@@ -18,7 +18,7 @@ from tinyhw.engine.memory import cuts, writes
 from tinyhw.engine.memory.buffers import Storage, buffer_of, buffers_in, multi, new_buffer, new_storage
 from tinyhw.engine.memory.held import held_outside
 from tinyhw.engine.run.compile import BoundRunner, Runner, value_of, values_of
-from tinyhw.engine.run.faults import boundary
+from tinyhw.engine.run.faults import FAULTS, boundary, internal
 from tinyhw.engine.run.prepared import found_parts as found_parts, places_of, run_prepared
 from tinyhw.engine.schedule.lower import Kernel
 from tinyhw.engine.schedule.multi import SHARD
@@ -26,7 +26,7 @@ from tinyhw.engine.schedule.numbers import counterparts
 from tinyhw.engine.schedule.schedule import (
   DROPPED, IN_MEMORY, TRANSFER, Canonical, Schedule, canonicalize, schedule, schedule_of_any_numbers, strip)
 from tinyhw.engine.thread import this_thread as this_thread
-from tinyhw.errors import SymbolicError
+from tinyhw.errors import SymbolicError, TinyError
 from tinyhw.helpers import GlobalCounters, uncollected
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.threads import alone, lock
@@ -127,14 +127,16 @@ def realize(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> N
   """
   with lock: compute(nodes, overwritten)
 
-@boundary
 def compute(nodes: list[UOp], overwritten: Sequence[Storage] | None = None) -> None:
   """As `realize`, for a caller that holds the lock: taking it costs 0.3 us each time."""
-  if this_thread.capture is None: return _compute(nodes, overwritten)
-  with this_thread.capture.unwatched(): _compute(nodes, overwritten)
+  try:
+    if this_thread.capture is None: return _compute(nodes, overwritten)
+    with this_thread.capture.unwatched(): _compute(nodes, overwritten)
+  except TinyError: raise
+  except FAULTS as error: raise internal(error) from error    # as `boundary` does, 0.3 us faster
 
 def _compute(nodes: list[UOp], overwritten: Sequence[Storage] | None) -> None:
-  todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
+  todo = [u for u in nodes if (u.realized is None or known(u) is None) and not is_buffer(u)]
   if trace.recorder is None and watched()[0]: trace.start_recorder()
   if not todo and not (overwritten and writes.outdated({id(b) for b in overwritten}, {})): return
   canonical, kept, made = uncollected(_planned, todo, overwritten)
@@ -170,7 +172,7 @@ def _planned(todo: list[UOp], overwritten: Sequence[Storage] | None
 @alone
 def prepare(nodes: list[UOp]) -> None:
   """Schedule nodes and compile their kernels, without running anything."""
-  todo = [u for u in nodes if known(u) is None and not is_buffer(u)]
+  todo = [u for u in nodes if (u.realized is None or known(u) is None) and not is_buffer(u)]
   if not todo: return
   for on, kernels in uncollected(lambda: schedule_of_any_numbers(canonicalize(todo, known)))[1].by_device:
     if on == TRANSFER: continue
@@ -207,8 +209,10 @@ class PreservedValues:
       capture = this_thread.capture
       earlier = [] if capture is None else [holder for reference, holder in found if capture.had(reference, holder)]
       if earlier: self._compute_first(earlier)
+      writes_before = len(canonical.assigns)
       for _, holder in found:
         if id(holder) not in self.held: self._add(holder)
+      if len(canonical.assigns) == writes_before and not earlier: break    # the same writes outdate the same values
 
   def _node(self, holder: writes.Holder) -> UOp:
     """Return the node to compute for a tensor: an ASSIGN, or its own node. It is a copy if the storage would be shared

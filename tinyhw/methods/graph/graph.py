@@ -22,6 +22,7 @@ Shape = tuple[sint, ...]
 _dims: dict[Shape, tuple[UOp, ...]] = {}
 _constants: dict[tuple[DType, ConstType, Shape], UOp] = {}
 _MOST_CACHED = 4096
+_broadcasts: dict[tuple[Shape, ...], Shape] = {}     # the common shapes of shapes of numbers
 
 def dims(shape: Shape) -> tuple[UOp, ...]:
   """Return a shape as sources of a movement node."""
@@ -321,8 +322,13 @@ def fold(u: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
 
 def broadcast_shape(what: str, *shapes: Shape) -> Shape:
   """Return the common shape of operands. Raises ShapeError that names two that do not fit."""
+  found = _broadcasts.get(shapes)
+  if found is not None: return found
   first = shapes[0]
   for other in shapes[1:]: first = _broadcast_two(what, first, other)
+  if all([is_plain(shape) for shape in shapes]):
+    if len(_broadcasts) >= _MOST_CACHED: _broadcasts.clear()
+    _broadcasts[shapes] = first
   return first
 
 def _broadcast_two(what: str, a: Shape, b: Shape) -> Shape:

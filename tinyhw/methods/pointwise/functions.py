@@ -14,6 +14,7 @@ from tinyhw.methods.base import Handle
 from tinyhw.methods.checks import is_number, plain
 from tinyhw.methods.graph import graph
 from tinyhw.methods.pointwise.rounding import Rounding
+from tinyhw.trace import of_one_line
 from tinyhw.uop.enums import Ops
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
@@ -25,6 +26,7 @@ class Functions(Rounding):
     u = self.uop
     return self._new(graph.unary(op, graph.cast(u, least_upper_float(u.dtype))))
 
+  @of_one_line
   def _precisely(self, f: Callable[[Tensor], Tensor]) -> Tensor:
     """Apply f, which consists of several operations, in floats of at least 32 bits. The result is rounded once to this
     type (for integers: to the default float type)."""

@@ -23,6 +23,7 @@ from tinyhw.errors import ArgumentError, GradientError, IndexRangeError
 from tinyhw.helpers import dedup
 from tinyhw.methods.checks import finite, flag
 from tinyhw.tensor import Tensor
+from tinyhw.trace import of_one_line
 from tinyhw.uop.enums import Ops
 
 def widest_float(device: DeviceLike) -> DType:
@@ -128,6 +129,7 @@ class Optimizer:
                           "Tensor.training = True")
     Tensor.realize(*self.schedule_step())
 
+  @of_one_line
   def schedule_step(self) -> list[Tensor]:
     """Assign new values to parameters and state. Return the tensors to realize.
 
@@ -177,6 +179,7 @@ class OptimizerGroup(Optimizer):
     """Reset the gradients of all optimizers to None."""
     for o in self.optimizers: o.zero_grad()
 
+  @of_one_line
   def schedule_step(self) -> list[Tensor]:
     """Return the tensors to realize for the steps of all optimizers."""
     return [x for o in self.optimizers for x in o.schedule_step()]
