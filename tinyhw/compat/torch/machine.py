@@ -132,12 +132,12 @@ def compile(model: Any = None, **options: Any) -> Any:
 
 def _ignored(name: str) -> Callable[..., None]:
   def setting(*args: Any, **keywords: Any) -> None:
-    """Do nothing: a setting of PyTorch's own kernels, or of its texts."""
+    """Do nothing: a setting of PyTorch's own kernels."""
   setting.__name__ = name
   return setting
 
-set_float32_matmul_precision, use_deterministic_algorithms, set_printoptions, set_num_interop_threads = (
-  _ignored(name) for name in ("set_float32_matmul_precision", "use_deterministic_algorithms", "set_printoptions",
+set_float32_matmul_precision, use_deterministic_algorithms, set_num_interop_threads = (
+  _ignored(name) for name in ("set_float32_matmul_precision", "use_deterministic_algorithms",
                               "set_num_interop_threads"))
 
 def get_float32_matmul_precision() -> str:

@@ -299,9 +299,10 @@ _AS_THEY_ARE = {
   f"{_COMPAT}.types.narrowing": "autocast is_autocast_enabled get_autocast_dtype",
   _MACHINE: """device=TorchDevice mps xpu backends finfo iinfo get_default_dtype set_default_dtype
     get_num_threads set_num_threads compile set_float32_matmul_precision get_float32_matmul_precision
-    use_deterministic_algorithms are_deterministic_algorithms_enabled set_printoptions set_num_interop_threads
+    use_deterministic_algorithms are_deterministic_algorithms_enabled set_num_interop_threads
     set_default_device get_default_device set_default_tensor_type typename""",
   f"{_DIFFERENTIATION}.vectorized": "vmap",
+  f"{_COMPAT}.tools.printing": "set_printoptions",
   f"{_COMPAT}.generators": "manual_seed seed initial_seed get_rng_state set_rng_state Generator=TorchGenerator",
   f"{_COMPAT}.differentiation.modes": """no_grad enable_grad set_grad_enabled inference_mode is_grad_enabled
     is_inference_mode_enabled""",
@@ -378,6 +379,10 @@ def find(namespace: str, name: str) -> Any:
     return lambda input, *args, **keywords: getattr(input, name)(*args, **keywords)
   raise AttributeError(f"torch{'.' * bool(namespace)}{namespace} has no {name!r} here; docs/guide/from-pytorch.md says "
                        f"what is left out")
+
+def text_of(tensor: Any) -> str:
+  """Return the text of a tensor; what writes it is loaded when it is asked for."""
+  return importlib.import_module(f"{_COMPAT}.tools.printing").text_of(tensor)  # type: ignore[no-any-return]
 
 def _foreach(name: str) -> Callable[..., Any]:
   def in_place(x: Any, *args: Any, **keywords: Any) -> Any: return getattr(x, name)(*args, **keywords)

@@ -154,6 +154,8 @@ class TorchTensor(Attributes, Tensor):
     if value.shape == self.shape and value.dtype is self.dtype: self.copy_(value.detach())
     else: Tensor.replace(self, plain(value).detach())
 
+  def __repr__(self) -> str: return table.text_of(self)
+
   def __bool__(self) -> bool:
     if self.numel() != 1:
       raise UnknownValueError(f"the truth of a tensor of {self.numel()} elements is ambiguous; use .any() or .all()")

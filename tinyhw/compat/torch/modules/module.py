@@ -34,6 +34,8 @@ class Parameter(TorchTensor):
 
   def __init__(self, data: Any = None, requires_grad: bool = True): pass
 
+  def __repr__(self) -> str: return f"Parameter containing:\n{super().__repr__()}"
+
   def __reduce_ex__(self, protocol: Any) -> Any:
     return Parameter, (plain(self.detach()), bool(self.requires_grad))
 
