@@ -35,7 +35,7 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
   if linewidth is not None: options.linewidth = linewidth
   options.sci_mode = sci_mode
 
-class Notation:
+class NumberNotation:
   """One notation and width for numbers."""
   def __init__(self, numbers: Sequence[Any], is_float: bool):
     self.is_float, self.whole, self.scientific = is_float, False, False
@@ -62,7 +62,7 @@ class Notation:
 class ComplexNotation:
   """One notation for the real parts of numbers, and one for the imaginary parts."""
   def __init__(self, numbers: Sequence[complex]):
-    self.real, self.imag = Notation([z.real for z in numbers], True), Notation([z.imag for z in numbers], True)
+    self.real, self.imag = NumberNotation([z.real for z in numbers], True), NumberNotation([z.imag for z in numbers], True)
     self.width = self.real.width + self.imag.width + 1
 
   def text(self, z: complex) -> str:
@@ -115,7 +115,7 @@ def text_of(tensor: Any) -> str:
     shown = _ends(x) if short else x
     values = shown.tolist()
     flat = shown.reshape(-1).tolist()
-    notation: Any = ComplexNotation(flat) if tensor.holds_complex else Notation(flat, dtypes.is_float(kind))
+    notation: Any = ComplexNotation(flat) if tensor.holds_complex else NumberNotation(flat, dtypes.is_float(kind))
     body = _nested(values, shape, notation, len("tensor("), short)
   text = ", ".join([body, *_suffixes(tensor, kind)])
   return f"tensor({text})"
