@@ -24,6 +24,7 @@ FLOWS_FROM = {Ops.ASSIGN: slice(1, 2), Ops.GATHER: slice(0, 1), Ops.WHERE: slice
               Ops.AFTER: slice(0, 1),
               Ops.MULTI: slice(0, 0), Ops.TRUNC: slice(0, 0), Ops.MOD: slice(0, 0), Ops.IDIV: slice(0, 0)}
 _ALL = slice(None)
+_FLOATS = frozenset((*dtypes.floats, dtypes.weakfloat))
 
 # Was anything ever recorded in this process? Each realize() asks.
 are_any = False
@@ -47,10 +48,10 @@ def note(pairs: Sequence[tuple[UOp, UOp]]) -> None:
     for node in {h.uop, writes.memory_of(h.uop)[0]}:    # also the state before a pending write
       if node is not None: start[node] = start.get(node, 0) | 1 << k
   for u in UOp.sink(*[value for _, value in pairs]).toposort():
-    mask = start.get(u, 0)
-    if u.op is Ops.BUFFER: mask |= sum(1 << order[id(h)] for h in _living(u) if id(h) in order)
-    if dtypes.is_float(u.dtype):
-      for s in _sources(u): mask |= masks[s]
+    mask, op = start.get(u, 0), u.op
+    if op is Ops.BUFFER: mask |= sum(1 << order[id(h)] for h in _living(u) if id(h) in order)
+    elif u.dtype in _FLOATS:
+      for s in _sources(u) if op in FLOWS_FROM else u.src: mask |= masks[s]
     masks[u] = mask
   found: dict[int, tuple[writes.Reference, ...]] = {}
   global are_any

@@ -380,24 +380,23 @@ def outdated(buffers: set[int], assigns: dict[UOp, bool],
     return found
 
 def _reads(root: UOp, reads: dict[UOp, bool], buffers: set[int]) -> bool:
-  """Does root depend on one of the Buffers? reads: known answers of nodes, which the call extends.
-
-  On the stack, None precedes a node whose sources are known.
-  """
-  stack: list[UOp | None] = [root]
+  """Does root depend on one of the Buffers? reads: known answers of nodes, which the call extends."""
+  stack = [root]
   while stack:
     u = stack.pop()
-    if u is None:
-      u = stack.pop()
-      assert u is not None
-      answer = u.realized is not None and reads[u.realized]
-      for s in u.src: answer = answer or reads[s]
-      reads[u] = answer
-    elif u not in reads:
-      if u.op is Ops.BUFFER: reads[u] = u.storage is not None and id(u.storage) in buffers
-      elif not u.src: reads[u] = False
-      else:
-        stack += u, None
-        stack += u.src
-        if u.realized is not None: stack.append(u.realized)
+    if u in reads: continue
+    if u.op is _BUFFER or not u.src:
+      reads[u] = u.storage is not None and id(u.storage) in buffers
+      continue
+    for s in u.src if u.realized is None else (u.realized, *u.src):
+      found = reads.get(s)
+      if found is None:
+        if s.src or s.op is _BUFFER:
+          stack += u, s     # u again, after s
+          break
+        found = reads[s] = False
+      if found:
+        reads[u] = True
+        break
+    else: reads[u] = False
   return reads[root]
