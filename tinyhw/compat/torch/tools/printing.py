@@ -62,7 +62,8 @@ class NumberNotation:
 class ComplexNotation:
   """One notation for the real parts of numbers, and one for the imaginary parts."""
   def __init__(self, numbers: Sequence[complex]):
-    self.real, self.imag = NumberNotation([z.real for z in numbers], True), NumberNotation([z.imag for z in numbers], True)
+    self.real, self.imag = (NumberNotation(part, True) for part in ([z.real for z in numbers],
+                                                                    [z.imag for z in numbers]))
     self.width = self.real.width + self.imag.width + 1
 
   def text(self, z: complex) -> str:
