@@ -109,8 +109,9 @@ def of_one_line(function: F) -> F:
   @functools.wraps(function)
   def within(*args: Any, **named: Any) -> Any:
     if _here.line is not None: return function(*args, **named)
-    _here.line = caller()
-    try: return function(*args, **named)
+    try:
+      _here.line = caller()
+      return function(*args, **named)
     finally: _here.line = None
   return within  # type: ignore[return-value]  # it is called as the function is
 
