@@ -25,6 +25,8 @@ ISA_ROOMS = {
 CODEGEN_ROOMS = {   # of codegen: what each may import of the others
   "kernel": "", "math": "", "render": "math", "transform": "kernel", "matrix": "kernel transform",
   "lower": "kernel transform math", "plan": "kernel transform matrix lower"}
+# the sizes and rates of cards, by which codegen plans
+CARDS = "tinyhw.machine.model.hardware tinyhw.machine.model.occupancy"
 # of the engine: what each may import of the others
 ENGINE_ROOMS = {"memory": "", "schedule": "memory", "run": "memory schedule"}
 # above Tensor, loaded when they are asked for: what each may import of the others
@@ -48,7 +50,7 @@ MAY_IMPORT = {name: names.split() for name, names in {
                                                    *(f"tinyhw.isa.{folder.name}.{other}" for other in others.split())])
      for folder in (ROOT / "tinyhw/isa").iterdir() if folder.is_dir() for room, others in ISA_ROOMS.items()},
   "tinyhw.codegen": f"{BASE} tinyhw.uop tinyhw.machine.ir.target tinyhw.machine.passes tinyhw.machine.ir.code",
-  **{f"tinyhw.codegen.{room}": " ".join([f"{BASE} tinyhw.uop tinyhw.machine.ir.target tinyhw.machine.ir.code",
+  **{f"tinyhw.codegen.{room}": " ".join([f"{BASE} tinyhw.uop tinyhw.machine.ir.target tinyhw.machine.ir.code {CARDS}",
                                          *(f"tinyhw.codegen.{other}" for other in others.split())])
      for room, others in CODEGEN_ROOMS.items()},
   "tinyhw.device_interface": BASE,

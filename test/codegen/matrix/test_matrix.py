@@ -6,13 +6,13 @@ import pytest
 from test.codegen.kernels import axis, count
 from test.codegen.plan.test_workgroup import F32, LANES, opts, run
 from tinyhw.codegen.optimize import optimize
-from tinyhw.codegen.transform.tiling import OptOps
+from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.matrix import Layout, Matrix, Scattered, by_columns
-from tinyhw.uop.ops import UOp
+from tinyhw.uop.ops import KernelInfo, UOp
 from tinyhw.uop.program import Program
 
 def matmul(m: int, k: int, n: int, dtype: DType = F32, batch: int = 1, swapped: bool = False) -> UOp:
@@ -39,11 +39,12 @@ def test_batches_are_the_grid() -> None:
   assert count(program, Ops.MMA) >= 1 and program.grid == 3
 
 def test_four_waves_share_what_they_stage() -> None:
-  chosen = opts(matmul(16, 16, 32))
-  assert [(o.op, o.amount) for o in chosen if o.op is not OptOps.GRID] == [
-    (OptOps.MATRIX, 4), (OptOps.MATRIX, 8), (OptOps.MATRIX, 4), (OptOps.UPCAST, 4), (OptOps.LOCAL, 2),
-    (OptOps.LOCAL, 2)]
-  assert run(matmul(16, 16, 32)).lanes == 32
+  kernel = matmul(16, 16, 32)
+  units = [o for o in opts(kernel) if o.op is OptOps.MATRIX]
+  assert [o.amount for o in units] == [4, 8, 4]
+  waves = tuple(Opt(OptOps.LOCAL, o.axis, 2) for o in units[:2])
+  chosen = (*units, Opt(OptOps.UPCAST, units[2].axis, 4), *waves)
+  assert run(kernel.replace(arg=KernelInfo(opts=chosen))).lanes == 32
 
 def test_other_shapes_and_types_of_the_unit() -> None:
   half = by_columns(2, 4, 2, dtypes.float16, F32, 4)

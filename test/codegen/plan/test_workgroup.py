@@ -8,8 +8,9 @@ from test.codegen.kernels import EVERYTHING, axis, compare, data_for, softmax
 from tinyhw.codegen.kernel.grid import flatten_grid
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.plan.matrix_tile import ANYWHERE_BYTES, SINGLE_BYTES
-from tinyhw.codegen.plan.workgroup import accesses_of, copied_along, lanes_along, register_bytes
+from tinyhw.codegen.plan.tile_shape import MOST_PERIOD
+from tinyhw.codegen.plan.workgroup import (
+  computed_operand, copied_along, copied_operand, lanes_along, period_along)
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
@@ -267,18 +268,29 @@ def test_what_can_be_copied_in_whole_pieces() -> None:
   assert copied_along(gated) is None and copied_along(a.index(i).load() + UOp.const(dtypes.float16, 1)) is None
   assert copied_along(a.index(axis(60, 2)).load()) is None, "the last tile would begin where no piece does"
 
-def test_registers_of_elements_that_are_loaded_alone() -> None:
-  """An element has an address of its own if memory has no certain pieces and its address needs divisions. The other
-  operand of such a product has a gate of its own for each element."""
-  a, i, j, k = UOp.param(1, dtypes.float16, 1 << 14), axis(64, 0), axis(64, 1), axis(64, 2)
-  plain, digits = a.index(j * 64 + k).load(), k // 16 * 1000 + i * 64
-  def taken(factor: UOp, other: UOp = plain) -> tuple[int, int]: return register_bytes((factor, other), (i, j), k, True)
-  even = [a.index(at).load() for at in (i * 64 + k, i * 65 + k, digits + k % 16, k * 64 + i // 12 * 196 + i % 12)]
-  odd = [a.index(digits + k % 16 + 1).load(), a.index(digits + k % 16).load(i + k % 16 < 60)]
-  gated = a.index(j * 65 + k).load(k < 63)
-  assert {taken(x) for x in even} == {(2, 2)} and taken(even[0], gated) == (2, 2)
-  assert {taken(x) for x in odd} == {(SINGLE_BYTES, 2)} and taken(odd[0], gated) == (SINGLE_BYTES, SINGLE_BYTES)
-  assert register_bytes((odd[1], plain), (i, j), k, False) == (ANYWHERE_BYTES, 2)
+def test_operands_whose_addresses_are_computed() -> None:
+  """A lane loads pieces where memory certainly has them, and single elements elsewhere."""
+  a, i, k = UOp.param(1, dtypes.float16, 1 << 14), axis(64, 0), axis(64, 2)
+  digits = k // 16 * 1000 + i * 64
+  def accesses(factor: UOp, aligned: bool = True) -> int: return computed_operand(factor, i, k, aligned).accesses
+  assert [accesses(a.index(digits + k % 16 + shift).load()) for shift in (0, 1)] == [1, 8]
+  assert accesses(a.index(digits + k % 16 + 1).load(), False) == 1, "accesses need not be aligned"
+  gated = computed_operand(a.index(digits + k % 16).load(i + k % 16 < 60), i, k, True)
+  assert gated.accesses == 8 and gated.gated and gated.along_sum and gated.computed and gated.alignment == 2
+  assert gated.bytes == 2 << 14
+  rows = computed_operand(a.index(k * 64 + i // 12 * 196 + i % 12).load(), i, k, True)
+  assert not rows.along_sum and rows.accesses == 2 and rows.period == MOST_PERIOD, "along the sum nothing is computed"
+
+def test_periods_of_computed_addresses() -> None:
+  i, j = axis(64, 0), axis(96, 1)
+  def period(index: UOp, gate: UOp | None = None) -> int:
+    place = UOp.param(1, dtypes.float16, 1 << 14).index(index)
+    return period_along(place.load() if gate is None else place.load(gate), i)
+  assert period(i * 96 + j) == period(i * 96 + j % 7) == period(i // 1024 + j) == MOST_PERIOD
+  assert period(i // 16 * 5 + i % 16) == 16 and period(i * 2 // 16) == 8 and period(i // 3 % 5 + i % 3) == 1
+  assert period((i * 16 + j) // 32) == 1, "the other range shifts blocks"
+  assert period((i + 8) // 16) == 1 and period((i + 32) // 16) == 16
+  assert period(i, i // 16 + j < 50) == 16 and period(i, i + j < 50) == 1, "a condition of each"
 
 @pytest.mark.parametrize("columns, exchanges, lanes", [(32, True, 8), (32, False, 32), (24, True, 8), (64, True, 32)])
 def test_lanes_that_exchange_share_a_short_row_in_one_wave(columns: int, exchanges: bool, lanes: int) -> None:
@@ -306,13 +318,14 @@ def test_sums_of_columns_for_a_number_of_rows_that_is_not_known() -> None:
 
 def test_by_how_many_accesses_pieces_are_copied() -> None:
   half = dtypes.float16
-  def accesses(index: UOp, end: int = 0, transposes: bool = True) -> int:
+  def accesses(index: UOp, end: int = 0, transposes: bool = True) -> int | None:
     place = UOp.param(1, half, 1 << 20).index(index)
     factor = UOp(Ops.LOAD, half, (place, k < end, UOp.const(half, 0))) if end else place.load()
-    return accesses_of(factor, r, k, transposes, True)
+    found = copied_operand(factor, r, k, transposes, True)
+    return None if found is None else found.accesses
   r, k = axis(64, 0), axis(128, 1, "REDUCE")
   assert [accesses(r * pitch + k) for pitch in (1024, 1004, 1002, 1001)] == [1, 2, 4, 8]
   assert [accesses(r * 1024 + k, end) for end in (120, 124, 121)] == [1, 2, 8] and accesses(k * 1024 + r, 121) == 1
   assert accesses(k * 1001 + r) == 8
-  assert accesses(k * 1001 + r, transposes=False) == 0, "across the sum, only where the unit transposes"
-  assert accesses(r // 3 * 8 + k) == 0 and accesses(r * 2 + k * 128) == 0
+  assert accesses(k * 1001 + r, transposes=False) is None, "across the sum, only where the unit transposes"
+  assert accesses(r // 3 * 8 + k) is None and accesses(r * 2 + k * 128) is None

@@ -50,8 +50,19 @@ def test_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_factor_that_is_in_order_stays() -> None:
   inside, outside = empty(1, 4, 3, 8).expand(2048, 4, 3, 8).uop, empty(1, 4, 8, 3).expand(2048, 4, 8, 3).uop
-  assert ordered(inside, (2, 3)) is inside and ordered(outside, (2, 3)) is not outside
-  assert ordered(outside, (2,)) is outside and ordered(outside, (2, 3)).shape == outside.shape
+  rows = empty(2048, 1).expand(2048, 4 * 3 * 8).reshape(2048, 4, 3, 8).uop   # adjacent along rows
+  assert ordered(inside, (2, 3), rows) is inside and ordered(outside, (2, 3), rows) is not outside
+  assert ordered(outside, (2,), rows) is outside and ordered(outside, (2, 3), rows).shape == outside.shape
+
+@pytest.mark.parametrize("shape", ((4, 20, 20), (4, 9, 7), (16, 7, 7)))
+def test_the_gradient_of_weights_keeps_its_factors_in_the_order_of_the_image(shape: tuple[int, int, int],
+                                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(Device["NULL"], "copies_operands", True)
+  b, h, w = shape
+  x, weights = empty(b, 48, h, w), empty(32, 48, 3, 3).requires_grad_()
+  y = x.conv2d(weights, padding=1)
+  made = y.gradient(weights, gradient=empty(*y.shape))[0]
+  assert not [u for u in stored(made) if u.op is Ops.CONTIGUOUS]
 
 @pytest.mark.parametrize("dtype", ("float32", "float16"))
 def test_results_are_the_same(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:

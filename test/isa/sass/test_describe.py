@@ -51,9 +51,9 @@ def test_lines_tell_of_control_words_and_of_what_they_wait_for() -> None:
 def test_model_of_a_product(arch: str) -> None:
   """For any lowering, the operations are the kernel's, and nothing exceeds a peak. The bound equals the time of the
   loop."""
-  found = bounds(compiled(product(256, 256, 256, dtypes.float16, dtypes.float32), arch), arch)
-  assert found.operations == 2 * 256 ** 3 and found.memory == 2 * 256 * 256 * 2 + 256 * 256 * 4
-  assert found.hottest.element == "f16, matrix unit" and 0 < found.hottest.share <= 1
+  found = bounds(compiled(product(1024, 1024, 1024, dtypes.float16, dtypes.float32), arch), arch)
+  assert found.operations == 2 * 1024 ** 3 and found.memory == 2 * 1024 * 1024 * 2 + 1024 * 1024 * 4
+  assert found.hottest.element.removeprefix("wgmma ") == "f16, matrix unit" and 0 < found.hottest.share <= 1
   for part in (*found.parts, found.whole):
     assert part.cost.cycles == max(part.cost.alone, *part.cost.resources.values())
     assert part.binding == "latency" or part.cost.resources[part.binding] == part.cost.cycles
@@ -161,7 +161,8 @@ def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_a
   assert not any(u.op is Ops.TENSOR_BOX for u in compiled(product(4096, 4096, 1024, dtypes.float16, dtypes.float32),
                                                           "sm_90").uops)
   found, other = bounds(program, "sm_90"), bounds(without, "sm_90")
-  assert found.hottest.share >= 0.95 and found.hottest.rate > 1.1 * other.hottest.rate
+  assert found.seconds is not None and other.seconds is not None and found.seconds < 0.95 * other.seconds
+  assert found.hottest.share >= 0.95 and found.hottest.rate > 1.08 * other.hottest.rate
   text = compile_listed(program, "sm_90")[1]
   assert "async copy 64x192 of data1(" in text and "all 1 iterations" in text and "overall: not known" not in text
 

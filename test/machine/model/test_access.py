@@ -37,22 +37,26 @@ def test_samples_differ_where_loops_count() -> None:
 def test_what_waves_have_in_common(index: UOp, fresh: float) -> None: assert pattern(index).fresh == fresh
 
 def test_a_gate_leaves_lanes_out() -> None:
-  """The share of all lanes of a workgroup. If the gate depends on memory, no lane is left out."""
+  """The share of all lanes of a workgroup, on average over loops. If a gate depends on memory, no lane is left out."""
   accesses = Accesses([GRID, LANE, LOOP], 32, 4)
   def done(gate: UOp) -> float:
     found = accesses.pattern(BUFFER.index(LANE), gate)
     assert found is not None
     return found.done
   less = UOp(Ops.CMPLT, dtypes.bool, (LANE, UOp.const(I32, 48)))
-  assert done(less) == 0.75 and done(UOp(Ops.AND, dtypes.bool,
-                                         (less, UOp(Ops.CMPLT, dtypes.bool, (LOOP, UOp.const(I32, 5)))))) == 0.75
+  early = UOp(Ops.CMPLT, dtypes.bool, (LOOP, UOp.const(I32, 6)))   # of 8 iterations
+  assert done(less) == 0.75 and done(UOp(Ops.AND, dtypes.bool, (less, early))) == 0.75 * 6 / 8
   assert done(UOp.param(1, dtypes.bool, 64).index(LANE).load()) == 1.0 == pattern(LANE).done
 
 def test_boxes_are_asked_for_once_by_a_workgroup() -> None:
   box = UOp(Ops.TENSOR_BOX, dtypes.float32, (BUFFER, LOOP * 32, (GRID // 4) * 8),
             TensorBox((512, 128), (1, 512), (32, 8)))
-  found = Accesses([GRID, LANE, LOOP], 32, 16).pattern(box)
+  accesses = Accesses([GRID, LANE, LOOP], 32, 16)
+  found = accesses.pattern(box)
   assert found is not None and found.fresh == 4 / 16 and found.lanes == ((0,) * 32, (128,) * 32)
+  one = UOp(Ops.CMPLT, dtypes.bool, (LOOP * 64 + LANE, UOp.const(I32, 64 * 6)))   # 6 of 8 iterations
+  gated = accesses.pattern(box, one)
+  assert gated is not None and gated.done == 6 / 8
 
 def test_caches_get_what_their_workgroups_want() -> None:
   """Workgroups 0 to 15 over 4 caches. Columns are those of number % 4, so each cache serves one. All caches serve the

@@ -13,7 +13,7 @@ from tinyhw.codegen.attention.recognize import Attention, attention_in
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.lower.prefetch import STAGES
 from tinyhw.codegen.matrix.matrix import factors, operand_of
-from tinyhw.codegen.plan.matrix_tile import PADDING
+from tinyhw.codegen.plan.tile_shape import PADDING
 from tinyhw.codegen.transform.tiling import Opt, OptOps, size_of
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError

@@ -266,7 +266,7 @@ def block_width(x: UOp, r: UOp, wanted: int, most: int, aligned: bool) -> int:
 
   If there are more lanes than pieces, each lane has a part of a piece anyway. most: elements of a lane.
   """
-  return width_along(x, r, wanted, aligned) if wanted <= most else part_of(wanted, most)
+  return width_along(x, r, part_of(wanted, most), aligned)
 
 def most_rounds(cut: Pieces, dtype: DType) -> int:
   """Return how many blocks a lane copies at once."""

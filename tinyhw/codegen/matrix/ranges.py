@@ -23,7 +23,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.matrix import Matrix
+from tinyhw.uop.matrix import PIECE_BYTES, Matrix
 from tinyhw.uop.ops import UOp
 
 STEPS = (1, 2, 4, 8)   # of the unit between two barriers
@@ -79,7 +79,8 @@ def with_shifts_outside(groups: list[list[UOp]], found: tuple[UOp, UOp], matrix:
            for a in accesses if pair_of(a, other, one) is not None]
   shifted, shifts = {a.node for a, _ in pairs}, {one for _, one in pairs}
   others = [a for a in accesses if a.node not in shifted]
-  return ([outer_first(group, shifts, others, least) for group, least in zip(groups, (matrix.m, matrix.n, matrix.k))]
+  piece = PIECE_BYTES // matrix.operand.itemsize
+  return ([outer_first(group, shifts, others, least) for group, least in zip(groups, (matrix.m, matrix.n, piece))]
           if shifts else groups)
 
 def outer_first(group: list[UOp], outer: set[UOp], others: list[StridedAccess], least: int) -> list[UOp]:

@@ -265,7 +265,8 @@ def grid(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple
   for k, r in enumerate(outer):
     factor = factors[r]
     n = size_of(r)
-    if n and n // factor <= 1: continue
+    # two tiles that overlap are one work item of a CPU, and two workgroups of a GPU
+    if n and (-(-n // factor) if capabilities.lanes else n // factor) <= 1: continue
     if n == 0 and (items > 1 or len(outer) > 1): continue
     out.append(Opt(OptOps.GRID, r.arg[0]))
     items *= max(n // factor, 1)

@@ -11,13 +11,14 @@ import math
 from typing import TYPE_CHECKING
 
 from tinyhw.codegen.kernel.access import access_of
-from tinyhw.codegen.kernel.affine import linear
+from tinyhw.codegen.kernel.affine import common_factor, linear
 from tinyhw.codegen.kernel.grid import ranges_of
-from tinyhw.codegen.kernel.vector_width import is_plain, width_along
+from tinyhw.codegen.kernel.vector_width import width_along
 from tinyhw.codegen.matrix.local import at_once, distance
 from tinyhw.codegen.matrix.matrix import factors
 from tinyhw.codegen.matrix.operands import ProductRange
-from tinyhw.codegen.plan.matrix_tile import ANYWHERE_BYTES, SINGLE_BYTES, Choice, tile
+from tinyhw.codegen.plan.matrix_tile import Choice, tile
+from tinyhw.codegen.plan.tile_shape import MOST_PERIOD, CopiedOperand, PlannedProduct
 from tinyhw.codegen.transform.bulk_copies import tensor_of
 from tinyhw.codegen.transform.tiling import Opt, OptOps, part_of, size_of
 from tinyhw.machine.ir.target import Capabilities
@@ -336,13 +337,12 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, bulk: bool =
     tensors = ((bulk or None in lines) and capabilities.bulk_copies
                and all(is_tensor(x, r, k, matrix.transposes) for x, r in operands))
     if bulk != tensors: return None   # where lanes cannot copy whole pieces, bulk copies are better than narrow ones
-    accesses = [1, 1]
-    if None in lines: accesses = [accesses_of(x, r, k, matrix.transposes, capabilities.aligned) for x, r in operands]
-    if 0 in accesses: return None
+    copied = [copied_operand(x, r, k, matrix.transposes, capabilities.aligned) for x, r in operands]
+    if None in lines and None in copied: return None
     others = math.prod(max(size_of(r), 1) for r in nest.ranges if r is not m and r is not n)
-    in_place = any(a.node.src[0].src[0] is nest.store.src[0].src[0] for a in nest.accesses if not a.is_store)
-    loaded = register_bytes((rows, owners[0]), (m, n), k, capabilities.aligned)
-    return tile(m, n, k, others, matrix, capabilities, in_place, bulk, loaded, (accesses[0], accesses[1]))
+    a, b = (x or computed_operand(factor, r, k, capabilities.aligned) for x, (factor, r) in zip(copied, operands))
+    return tile(m, n, k, PlannedProduct(size_of(m), size_of(n), size_of(k), others, (a, b), bulk), matrix, capabilities,
+                nest.in_place)
   return None
 
 def is_tensor(factor: UOp, mn_range: UOp, summed: UOp, transposes: bool) -> bool:
@@ -350,15 +350,49 @@ def is_tensor(factor: UOp, mn_range: UOp, summed: UOp, transposes: bool) -> bool
   orders = ((summed, mn_range), (mn_range, summed))
   return any(tensor_of(factor, {along: 1}, {line: 1}) is not None for along, line in orders[:1 + transposes])
 
-def accesses_of(factor: UOp, mn_range: UOp, summed: UOp, transposes: bool, aligned: bool) -> int:
-  """Return the number of accesses of a lane that copy a piece of an operand.
+def copied_operand(factor: UOp, mn_range: UOp, summed: UOp, transposes: bool, aligned: bool) -> CopiedOperand | None:
+  """Return an operand that lanes copy in pieces of adjacent elements.
 
-  Return 0 where the operand is not an element of memory, or where its address is expensive to compute.
+  Return None where it is not an element of memory, or where its address is expensive to compute.
   """
-  if factor.op is not Ops.LOAD or any(term.op is not Ops.RANGE for term in linear(factor.src[0].src[1])[0]): return 0
+  if factor.op is not Ops.LOAD or any(term.op is not Ops.RANGE for term in linear(factor.src[0].src[1])[0]): return None
   strides, piece = access_of(factor).strides, PIECE_BYTES // factor.dtype.itemsize
   along = next((r for r in (summed, mn_range)[:1 + transposes] if strides.get(r) == 1), None)
-  return piece // width_along(factor, along, piece, aligned) if along is not None else 0
+  if along is None: return None
+  alignment = math.gcd(*[stride * factor.dtype.itemsize for r, stride in strides.items() if r is not along], 1 << 10)
+  return CopiedOperand(along is summed, piece // width_along(factor, along, piece, aligned), len(factor.src) > 1,
+                 bytes_of(factor), False, alignment)
+
+def computed_operand(factor: UOp, mn_range: UOp, summed: UOp, aligned: bool) -> CopiedOperand:
+  """Return an operand whose addresses need divisions. Lanes load pieces of it where those are certain."""
+  gated = any(u.op is Ops.LOAD and len(u.src) > 1 for u in factor.toposort())
+  along, piece = lies_along(factor, mn_range, summed), PIECE_BYTES // factor.dtype.itemsize
+  once = min(at_once(factor, ProductRange((along,)), piece, aligned), width_along(factor, along, piece, aligned))
+  return CopiedOperand(along is summed, piece // once, gated, bytes_of(factor), True, factor.dtype.itemsize * once,
+                 period_along(factor, mn_range if along is summed else summed))
+
+def period_along(factor: UOp, r: UOp) -> int:
+  """Return the size of aligned blocks of a range in which quotients and conditions that depend on it are constant."""
+  found = MOST_PERIOD
+  for u in factor.toposort():
+    if u.op not in (Ops.IDIV, Ops.MOD, Ops.CMPLT, Ops.CMPNE) or r not in u.src[0].ranges: continue
+    terms, constant = linear(u.src[0])
+    stride = terms.pop(r, 0)
+    if not stride: continue    # it depends on quotients, which this loop has met
+    if u.op not in (Ops.IDIV, Ops.MOD) or u.src[1].op is not Ops.CONST: return 1
+    divisor = u.src[1].arg
+    if math.gcd(constant, common_factor(terms)) % divisor: return 1
+    found = math.gcd(found, divisor // math.gcd(divisor, stride))
+  return found
+
+def bytes_of(factor: UOp) -> int:
+  """Return the bytes of the buffers that an operand is computed from."""
+  return sum({u: u.arg[1] * u.dtype.itemsize for u in factor.toposort() if u.op is Ops.PARAM}.values())
+
+def lies_along(factor: UOp, mn_range: UOp, summed: UOp) -> UOp:
+  """Return the range along which an operand's elements are closer in memory, that of the sum if both are alike."""
+  piece = PIECE_BYTES // factor.dtype.itemsize
+  return mn_range if distance(factor, mn_range, piece) < distance(factor, summed, piece) else summed
 
 def copied_along(factor: UOp) -> UOp | None:
   """Return the contiguous range of an operand if it can be copied in whole pieces; everything else moves whole pieces.
@@ -375,22 +409,3 @@ def piece_along(load: UOp, size: int) -> UOp | None:
   if len(load.src) > 1 or len(along) != 1 or along[0].op is not Ops.RANGE: return None
   others = [stride for r, stride in terms.items() if r is not along[0]]
   return None if any(stride % size for stride in (constant, *others)) else along[0]
-
-def register_bytes(pair: tuple[UOp, UOp], mn_ranges: tuple[UOp, UOp], summed: UOp, aligned: bool) -> tuple[int, int]:
-  """Return the bytes of a lane's registers for an element of each operand.
-
-  This is SINGLE_BYTES or ANYWHERE_BYTES where a lane loads single elements whose addresses need divisions. The other
-  operand of such a product gets the same cost if its elements have gates and are loaded one by one. Alone, only a few
-  of those are in flight at a time (matrix/local.py).
-  """
-  size, piece = pair[0].dtype.itemsize, PIECE_BYTES // pair[0].dtype.itemsize
-  along = [r if distance(x, r, piece) < distance(x, summed, piece) else summed for x, r in zip(pair, mn_ranges)]
-  loads = [[u for u in x.toposort() if u.op is Ops.LOAD] for x in pair]
-  found = [not all(is_plain(u, r) for u in own)
-           and at_once(x, ProductRange((r,)), part_of(size_of(r), piece), aligned) == 1
-           for x, r, own in zip(pair, along, loads)]
-  if not any(found): return size, size
-  alone = [width_along(x, r, piece, aligned) == 1 and any(len(u.src) > 1 for u in own)
-           for x, r, own in zip(pair, along, loads)]
-  one, other = ((SINGLE_BYTES if aligned else ANYWHERE_BYTES) if a or b else size for a, b in zip(found, alone))
-  return one, other

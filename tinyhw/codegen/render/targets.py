@@ -12,6 +12,8 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.target import Capabilities
+from tinyhw.machine.model.hardware import Hardware
+from tinyhw.machine.model.occupancy import ComputeUnit, RegisterFile
 from tinyhw.threads import once
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.program import Program
@@ -54,11 +56,17 @@ def opencl(features: frozenset[str]) -> Capabilities:
   return Capabilities(vector_bytes=16, vector_registers=64, operations=operations, threads=64, lanes=LANES,
                       local_bytes=32 * 1024, cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), flushes=True)
 
+# An M1 with 8 cores. Published (metal-benchmarks by Philip Turner): four SIMD-groups start an operation in a cycle of a
+# core, 208 KB of registers and 60 KB of threadgroup memory a core, 102.4 multiply-adds a cycle of a core for matrices;
+# Apple: 68 GB/s. Assumed: latencies and the rates of caches
+APPLE_M1 = Hardware("M1", ComputeUnit("core", 4, 24, LANES, {"register": RegisterFile(416, 8)}, 60 << 10, 256, 32), 8,
+                    1.278, 128, 64, 512, 68.25, 0, {"f16": 51.2, "f32": 51.2}, latency=400, local_latency=30,
+                    shares_vector=True)
 METAL = Capabilities(
   vector_bytes=16, vector_lanes=4, vector_registers=64, aligned=True, flushes=True, threads=64, lanes=LANES,
   exchanges=True,
   operations=IN_OPENCL | pairs(frozenset({Ops.CAST}), (dtypes.float16,)), local_bytes=32 * 1024,
-  cache_bytes=(8 * 1024, 768 * 1024, 8 << 20), matrix=MATRICES)
+  cache_bytes=(8 * 1024, 768 * 1024, 8 << 20), matrix=MATRICES, card=APPLE_M1)
 
 LOOPS = "loops"   # a feature of WGSL's arch: with the iterations after which a driver ends all loops of a lane
 WGSL = Capabilities(

@@ -120,7 +120,11 @@ def measured(device: str) -> dict[str, Any]:
 def capabilities_of(arch: str, device: str) -> Capabilities:
   """Return the Capabilities that codegen uses for an architecture, on the machine of a device."""
   assumed: Capabilities = backend(arch).capabilities(arch)
-  return replace(assumed.allowing([variable.key for variable in ALLOWED if variable]), **measured(device))
+  facts = measured(device)
+  if assumed.card is not None and "threads" in facts:    # the card at hand has more or fewer units than the typical one
+    units = max(round(assumed.card.units * facts["threads"] / assumed.threads), 1)
+    facts["card"] = assumed.card._replace(units=units)
+  return replace(assumed.allowing([variable.key for variable in ALLOWED if variable]), **facts)
 
 def has_float64(capabilities: Capabilities) -> bool: return (Ops.MUL, dtypes.float64) in capabilities.operations
 

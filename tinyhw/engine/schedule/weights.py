@@ -13,7 +13,10 @@ On a CPU, panels do that. Input and output are tensor graphs. Cost: linear in th
 from __future__ import annotations
 from collections.abc import Callable
 
+from tinyhw.dtype import dtypes
+from tinyhw.engine.schedule.indexing import GatedIndex, flatten, move
 from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.matrix import PIECE_BYTES
 from tinyhw.uop.ops import UOp
 
 MOST_WEIGHTS = 1 << 22  # elements of weights: more would take longer to write than they save
@@ -50,32 +53,59 @@ def with_factors(roots: list[UOp], change: Callable[[UOp, tuple[int, ...]], tupl
 def ordered_factors(products: UOp, summed: tuple[int, ...]) -> tuple[UOp, ...]:
   """Return the factors of products with weights in order."""
   if not all(is_repeated(f) for f in products.src): return products.src
-  return tuple([ordered(f, summed) for f in products.src])
+  x, y = products.src
+  return ordered(x, summed, y), ordered(y, summed, x)
 
 def is_repeated(f: UOp) -> bool:
   """Is a factor an array whose elements several products use, as both operands of a matrix product are?"""
   return f.op is Ops.EXPAND or f.op is Ops.CAST and f.src[0].op is Ops.EXPAND
 
-def ordered(f: UOp, summed: tuple[int, ...]) -> UOp:
+def ordered(f: UOp, summed: tuple[int, ...], other: UOp) -> UOp:
   """Return a factor with its memory in order, if it is a small array that many products use along several summed axes.
 
-  The longest summed axis becomes the innermost one. Others keep their order, those of the result outermost.
+  One summed axis becomes the innermost one (`innermost`). Others keep their order, those of the result outermost.
   """
   if f.op is Ops.CAST:
-    inner = ordered(f.src[0], summed)
+    inner = ordered(f.src[0], summed, other)
     return f if inner is f.src[0] else UOp(f.op, f.dtype, (inner,), f.arg, f.tag)
   if f.op is not Ops.EXPAND or not all(isinstance(n, int) for n in f.shape): return f
   w = f.src[0]
   inside = [k for k in summed if w.shape[k] != 1]
   if len(inside) < 2 or w.size > MOST_WEIGHTS or f.size < LEAST_USES * w.size: return f
-  last = max(inside, key=lambda k: w.shape[k])
+  last = innermost(w, inside, other)
+  if last in adjacent_axes(w) or w.shape[last] % (PIECE_BYTES // narrowest(w).dtype.itemsize): return f
   order = (*[k for k in range(len(w.shape)) if k not in inside], *[k for k in inside if k != last], last)
-  if order == tuple(range(len(order))): return f
   narrow = narrowest(w)
   stored = UOp(Ops.CONTIGUOUS, narrow.dtype, (UOp(Ops.PERMUTE, narrow.dtype, (narrow,), order),))
   back = UOp(Ops.PERMUTE, narrow.dtype, (stored,), tuple([order.index(k) for k in range(len(order))]))
   if back.dtype is not w.dtype: back = UOp(Ops.CAST, w.dtype, (back,))
   return UOp(Ops.EXPAND, f.dtype, (back, *f.src[1:]), f.arg, f.tag)
+
+def innermost(w: UOp, inside: list[int], other: UOp) -> int:
+  """Return the summed axis that should be the innermost one of an array.
+
+  It is that along which the other factor is adjacent in memory, as in the gradient of weights. Where the other factor
+  is adjacent along an axis of the result, as an image is, it is the longest one.
+  """
+  adjacent = max(adjacent_axes(other), key=lambda k: other.shape[k], default=None)
+  return adjacent if adjacent in inside else max(inside, key=lambda k: w.shape[k])
+
+def adjacent_axes(u: UOp) -> list[int]:
+  """Return the axes along which neighbours in the middle of an array are adjacent in memory."""
+  shape = [n for n in u.shape if isinstance(n, int)]
+  if len(shape) < len(u.shape): return []
+  middle = [n // 2 for n in shape]
+  begin, before = place_of(u, middle), [[*middle[:k], i - 1, *middle[k + 1:]] for k, i in enumerate(middle)]
+  return [k for k, n in enumerate(shape) if n > 1 and place_of(u, before[k]) in (begin - 1, begin + 1)]
+
+def place_of(u: UOp, index: list[int]) -> int:
+  """Return the position in memory of an element of an array; a negative number where that depends on a variable."""
+  at = GatedIndex(tuple([UOp.const(dtypes.weakint, i) for i in index]))
+  while u.op in GroupOp.Movement or u.op is Ops.CAST:
+    if u.op is not Ops.CAST: at = move(u, at)
+    u = u.src[0]
+  place = flatten(at.index, u.shape).simplify()
+  return int(place.arg) if place.op is Ops.CONST else -1
 
 def narrowest(w: UOp) -> UOp:
   """Return the same array in the type from which it was widened: movements come after the CAST then."""

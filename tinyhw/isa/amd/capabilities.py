@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError, EncodeError
+from tinyhw.isa.amd.model.rates import card
 from tinyhw.isa.amd.table.form import Generation
 from tinyhw.isa.amd.table.matrix import units
 from tinyhw.machine.ir.target import Capabilities
@@ -51,7 +52,7 @@ def capabilities(arch: str) -> Capabilities:
   return Capabilities(vector_bytes=16, vector_registers=REGISTERS, operations=SCALAR, vector_operations=VECTOR,
                       threads=compute_units * WAVES_PER_COMPUTE_UNIT, lanes=generation.wave, local_bytes=LDS_BYTES,
                       rough=True, exchanges=True, slow_exchanges=True, unit_waves=WAVES_PER_COMPUTE_UNIT,
-                      cache_bytes=caches,
+                      cache_bytes=caches, card=card(generation),
                       matrix=tuple(unit.matrix for unit in units(generation)))
 
 @once

@@ -7,6 +7,7 @@ from __future__ import annotations
 from tinyhw.autogen.nvidia import bank
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError, EncodeError
+from tinyhw.isa.sass.model.rates import card
 from tinyhw.isa.sass.table.form import Generation
 from tinyhw.isa.sass.table.matrix import less_exact, units
 from tinyhw.isa.sass.table.units import FILE, PARTITIONS, RESERVED_BYTES, UNITS, WARP, column
@@ -41,10 +42,6 @@ VECTOR = pairs((Ops.CAST,), dtypes.float16)   # of float32: how results of the m
 REGISTERS = 250        # of a lane, less those that the hardware and spills of predicates take
 WARPS_PER_SM = 16      # of a launch, to hide the latency of memory
 COPY_BYTES = (4, 8, 16)    # of an asynchronous copy
-# of bytes by four warps together (wgmma), for each byte of shared memory: 4096 and 128 a cycle and SM
-PRODUCTS_PER_BYTE = 32
-# 128 bytes a cycle of shared memory, divided by an SM's share of the 5120 of Hopper's second-level cache
-CACHE_COST = 3.3
 WITH_BULK_COPIES = frozenset({"sm_90"})   # these have a unit for bulk tensor copies
 
 # generation -> streaming multiprocessors of a typical card, and its caches. A device replaces them by the values that
@@ -70,9 +67,7 @@ def capabilities(arch: str) -> Capabilities:
                       hidden_registers=bank.HIDDEN_REGISTERS,
                       copies=COPY_BYTES, bulk_copies=generation.name in WITH_BULK_COPIES, exchanges=True,
                       unit_waves=WARPS_PER_SM,
-                      products_per_byte=PRODUCTS_PER_BYTE,
-                      cache_cost=CACHE_COST,
-                      cache_bytes=caches,
+                      cache_bytes=caches, card=card(arch),
                       matrix=tuple(unit.matrix for unit in units(generation.name)),
                       less_exact=tuple((name, tuple(unit.matrix for unit in found))
                                        for name, found in less_exact(generation.name).items()))

@@ -9,12 +9,12 @@ from tinyhw.isa.sass.asm.syntax import show
 from tinyhw.isa.sass.capabilities import capabilities, generation_of
 from tinyhw.isa.sass.late.emit import encode_function
 from tinyhw.isa.sass.late.schedule import lines_of
-from tinyhw.isa.sass.model.rates import CARDS, SOURCE
+from tinyhw.isa.sass.model.rates import SOURCE, card
 from tinyhw.isa.sass.model.resources import (
   Costs, conflicts_of, element_of, is_local, is_private, model, only_waits, operations, touched)
 from tinyhw.isa.sass.table.branch import BRANCH
 from tinyhw.isa.sass.table.control import Control
-from tinyhw.isa.sass.table.units import RESERVED_BYTES, WARP, column
+from tinyhw.isa.sass.table.units import RESERVED_BYTES, WARP
 from tinyhw.isa.sass.target import code_of, scheduled, target
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst
@@ -49,7 +49,7 @@ def launch(code: Code, function: Function, controls: dict[int, Control], program
   own = Costs(arch, None, controls, conflicts, waves)
   noted = Noted(functools.partial(touched, waves=waves), is_local, is_private, lambda inst: conflicts.get(id(inst), 0),
                 only_waits, own.held)
-  vendor = GpuGeneration(CARDS[column(arch)], WARP, capabilities(arch).cache_bytes[-1], SOURCE,
+  vendor = GpuGeneration(card(arch), WARP, capabilities(arch).cache_bytes[-1], SOURCE,
                          lambda inst: text_of(inst, own.control(inst)), operations,
                          element_of, noted, lambda traffic: model(Costs(arch, traffic, controls, conflicts, waves)),
                          ("control", own.words))
@@ -63,7 +63,7 @@ def bounds(program: Program, arch: str) -> Bounds:
 
 def hardware(arch: str) -> Hardware:
   """Return the typical card of an architecture."""
-  return CARDS[column(arch)]
+  return card(arch)
 
 def compile_listed(program: Program, arch: str, microarchitecture: str = "") -> tuple[Code, str]:
   """Compile as target.compile does, and return the listing too."""

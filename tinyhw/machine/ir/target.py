@@ -19,6 +19,7 @@ if TYPE_CHECKING:
   from tinyhw.dtype import DType
   from tinyhw.machine.ir.code import Code
   from tinyhw.machine.ir.costs import PipeCost
+  from tinyhw.machine.model.hardware import Hardware
   from tinyhw.uop.program import Program
 
 @dataclass(frozen=True)
@@ -62,11 +63,11 @@ class Capabilities:
   - copies: sizes in bytes of asynchronous copies from memory to shared memory by one lane (ASYNC_COPY). Empty: there
     are none.
   - bulk_copies: a unit copies boxes of tensors to shared memory by itself (TENSOR_BOX), and signals count these copies.
-  - cache_cost: bytes that shared memory delivers to a workgroup while the caches before memory deliver one byte.
 
   Threads and lanes:
 
   - threads: workers that run a grid together.
+  - card: the sizes and rates of a typical GPU, by which tiles of products are chosen. None: there is no model.
   - unit_waves: waves that a unit of the card should have together; threads / unit_waves units run a grid.
   - lanes: of a workgroup, which is one wave: all of them execute one instruction together. They share shared memory and
     a barrier. LOCAL axes exist. 0 on a CPU.
@@ -80,8 +81,6 @@ class Capabilities:
   Matrix unit:
 
   - matrix: its shapes, best first.
-  - products_per_byte: if the unit itself reads shared memory, products of one-byte elements per byte of shared memory.
-    For two-byte elements it is half.
   - less_exact: additional shapes whose precision is below the usual promise of docs/numerics.md, by the variable of
     config.py that allows them.
   """
@@ -110,12 +109,11 @@ class Capabilities:
   copies: tuple[int, ...] = ()
   unit_registers: int = 0
   hidden_registers: int = 0
-  products_per_byte: float = 1
-  cache_cost: float = 1
   bulk_copies: bool = False
   exchanges: bool = False
   slow_exchanges: bool = False
   unit_waves: int = 0
+  card: Hardware | None = None
   vector_lanes: int = 0
   flushes: bool = False
   slow_fused: bool = False

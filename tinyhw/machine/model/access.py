@@ -20,6 +20,7 @@ INFIX = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.AND: "&", Ops.OR: "|", Op
          Ops.IDIV: "//", Ops.MOD: "%", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "=="}
 SAMPLES = (0, 1)
 MOST_GROUPS = 512  # workgroups that are compared; of more, only the first ones
+MOST_ITERATIONS = 16  # of loops, at which gates are evaluated
 
 @dataclass(frozen=True)
 class Pattern:
@@ -28,7 +29,7 @@ class Pattern:
   - lanes: for each sample, the byte address of each lane within the buffer.
   - fresh: the share of distinct requests among those of all waves of the card that run at once.
   - shared: the same among waves that have a second-level cache together.
-  - done: the share of a workgroup's lanes that access memory at all, according to the gate.
+  - done: the share of a workgroup's accesses that the gate allows.
   """
   lanes: tuple[tuple[int, ...], ...]
   fresh: float
@@ -58,17 +59,23 @@ class Accesses:
     as the index of its first element."""
     if (place, gate) not in self.known:
       found = self._pattern(place)
-      self.known[place, gate] = found if found is None or gate is None else replace(found, done=self._done(gate))
+      self.known[place, gate] = found if found is None or gate is None else replace(
+        found, done=self._done(gate, place.op is Ops.TENSOR_BOX))
     return self.known[place, gate]
 
-  def _done(self, gate: UOp) -> float:
-    """The share of the first workgroup's lanes for which a gate is true, at the start of all loops. It is 1 if the gate
-    is unknown."""
+  def _done(self, gate: UOp, once: bool) -> float:
+    """The share of accesses of the first workgroup's lanes for which a gate is true, on average over its loops. It is 1
+    if the gate is unknown. once: one lane accesses memory for all."""
     free = [u for u in gate.toposort() if u.op in (Ops.RANGE, Ops.DEFINE_VAR)]
     function = compiled(gate, free)
     if function is None: return 1.0
-    found = self._each(function, free, {u: int(u.vmin) for u in free}, [(0, lane) for lane in range(self.lanes)])
-    return sum(map(bool, found)) / len(found)
+    sizes = {u: int(u.vmax) + 1 for u in free if u.op is Ops.RANGE and u not in (self.lane, self.grid)}
+    iterations, found = min(max(sizes.values(), default=1), MOST_ITERATIONS), list[bool]()
+    for k in range(iterations):
+      values = {u: sizes[u] * k // iterations if u in sizes else int(u.vmin) for u in free}
+      lanes = self._each(function, free, values, [(0, lane) for lane in range(self.lanes)])
+      found += [any(lanes)] if once else map(bool, lanes)
+    return sum(found) / len(found)
 
   def _pattern(self, place: UOp) -> Pattern | None:
     """Compute a pattern. Evaluate the index for the lanes of one wave, at a few samples of the other ranges. Evaluate

@@ -23,6 +23,10 @@ class Hardware(NamedTuple):
   - dies: the number of second-level caches.
   - sector: bytes of a request to second-level caches.
   - banks: banks of 4 bytes that shared memory reads in a cycle.
+  - latency, local_latency: cycles until a wave has what it loads from memory, and from shared memory.
+  - guard_latency: cycles from a comparison to an access that it is the condition of.
+  - vector_cycles: of a SIMD's vector unit, for an instruction of a wave.
+  - shares_vector: a matrix product holds the vector unit of its SIMD, too.
   """
   title: str
   unit: ComputeUnit
@@ -37,6 +41,13 @@ class Hardware(NamedTuple):
   dies: int = 1
   sector: int = 64
   banks: int = 32
+  latency: float = 500
+  local_latency: float = 50
+  guard_latency: float = 5
+  vector_cycles: float = 1
+  shares_vector: bool = False
+
+  def __hash__(self) -> int: return hash((self.title, self.units))   # a mapping has no hash
 
   @property
   def memory_rate(self) -> float:

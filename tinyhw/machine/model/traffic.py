@@ -45,7 +45,7 @@ class Traffic:
     """Cycles of shared memory, for `size` bytes of all lanes together. For a copy from memory, the cycles of its
     writes."""
     banks, pattern = self.hardware.banks, self.goal(inst) if is_copy(inst) else self.pattern(inst)
-    if is_bulk_copy(inst): return size / self.hardware.local_rate
+    if is_bulk_copy(inst): return done(pattern) * size / self.hardware.local_rate
     cycles = bank_cycles(pattern, self.width(size), banks) if pattern is not None else max(1, size // (4 * banks))
     return done(pattern) * cycles * 4.0 * banks / self.hardware.local_rate
 
@@ -62,7 +62,7 @@ class Traffic:
     else:
       count, fresh, shared, read = sectors(pattern, width,
                                            card.sector), pattern.fresh, pattern.shared, distinct_bytes(pattern, width)
-    if not is_bulk_copy(inst): count, read = count * done(pattern), read * done(pattern)
+    count, read = count * done(pattern), read * done(pattern)
     moved, place = float(card.sector * count), accessed(inst)
     once = self.once.get(place.src[0], 1.0) if place is not None else 1.0
     found = {"g": moved / card.first_rate, "2": moved * self.units / card.second_rate,
@@ -117,7 +117,7 @@ def shares_of_memory(kernel: KernelResources, function: Function, wave: int, tou
     for inst in block.insts:
       place, found = accessed(inst), pattern(inst)
       if place is None or found is None or place.src[0].op is not Ops.PARAM: continue
-      read = touched(inst) if is_bulk_copy(inst) else done(found) * distinct_bytes(found, max(1, touched(inst) // wave))
-      asked[place.src[0]] = asked.get(place.src[0], 0.0) + read * found.fresh * count * waves
+      each = touched(inst) if is_bulk_copy(inst) else distinct_bytes(found, max(1, touched(inst) // wave))
+      asked[place.src[0]] = asked.get(place.src[0], 0.0) + each * done(found) * found.fresh * count * waves
   sizes = {buffer: buffer.arg[1] * buffer.dtype.itemsize for buffer in asked}
   return {buffer: min(1.0, size / asked[buffer]) for buffer, size in sizes.items() if size <= cache_bytes}

@@ -2,8 +2,6 @@
 from the vendor's calculator."""
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from test.codegen.kernels import axis, data_for
@@ -118,11 +116,14 @@ def test_results_are_stored_in_wide_pieces(arch: str, result: DType) -> None:
 def test_large_tiles_and_loads_one_iteration_early(arch: str) -> None:
   """Several matrices of a wave and several waves, as in a large product. Three blocks of k steps are staged; the last
   one is partly padding."""
-  card = replace(capabilities(arch), threads=1)
   kernel = product(128, 64, 4 * 32 + 9, dtypes.float16, dtypes.float32)
-  optimized = optimize(kernel, card)
-  copies = [o.amount for o in optimized.arg.opts if o.op is OptOps.UPCAST]
-  assert len(copies) >= 2 and max(copies) > 1
+  unit = next(x for x in capabilities(arch).matrix if x.operand is dtypes.float16)
+  opts = [Opt(OptOps.MATRIX, axis, size) for axis, size in enumerate((unit.m, unit.n, unit.k))]
+  opts += [Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.UPCAST, 2, 64 // unit.k)]
+  opts += [Opt(OptOps.LOCAL, axis, 2) for axis in range(2)]
+  if unit.n == 16: opts.append(Opt(OptOps.UPCAST, 1, 2))
+  optimized = optimize(kernel.replace(arg=KernelInfo(opts=(*opts, Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1)))),
+                       capabilities(arch))
   check(optimized, arch, data_for(kernel), optimized=False, meaning=kernel)
 
 @pytest.mark.slow

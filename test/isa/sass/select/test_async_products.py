@@ -21,7 +21,7 @@ PRODUCT = "HGMMA.64x8x16.F32 R24, gdesc[UR4], R24"
 FENCES = ["MEMBAR", "FENCE"]
 
 def compiled(m: int, n: int, k: int, columns: int, operand: DType = HALF, transposed: bool = False) -> list[MInst]:
-  capable = replace(capabilities(ARCH), matrix=(product_of_group(columns, operand),))
+  capable = replace(capabilities(ARCH), matrix=(product_of_group(columns, operand),), bulk_copies=False)
   program = lower(optimize(product(m, n, k, operand, dtypes.float32, transposed), capable), capable, "product")
   return [inst for _, inst, _ in assemble(program, ARCH)[2]]
 
@@ -81,8 +81,8 @@ def test_a_loop_of_products(operand: DType, transposed: bool) -> None:
   for only after the loop."""
   insts = compiled(64, 128, 512, 128, operand, transposed)
   found = [inst for inst in insts if is_product(inst)]
-  assert len(found) == 4 and len({touched(inst) for inst in found}) == 1 and [group_of(inst)
-                                                                              for inst in found] == [NO_GROUP] * 3 + [0]
+  assert len(found) >= 4 and len({touched(inst) for inst in found}) == 1
+  assert [group_of(inst) for inst in found] == [NO_GROUP] * (len(found) - 1) + [0]
   assert [left_of(inst) for inst in insts if inst.row.name == "WARPGROUP.DEPBAR"] == [1, 0]
   at = names(insts).index("WARPGROUP.DEPBAR")
   assert names(insts)[at - 1:at + 4] == ["DEPBAR.LE", "WARPGROUP.DEPBAR", *FENCES, "BAR"]

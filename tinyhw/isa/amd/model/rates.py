@@ -4,6 +4,7 @@ Costs of instructions are in latency.py, with their evidence.
 """
 from __future__ import annotations
 
+from tinyhw.isa.amd.model.latency import MATRIX_SHARES_VECTOR, costs
 from tinyhw.isa.amd.model.units import UNITS, unit_of
 from tinyhw.isa.amd.table.form import Generation
 from tinyhw.machine.model.hardware import Hardware
@@ -34,4 +35,8 @@ SOURCE = ("published: LLVM's SISchedule.td, AMD's matrix instruction calculator,
 @once
 def card(generation: Generation) -> Hardware:
   """The card of an architecture, with its units for waves of this size."""
-  return CARDS[generation.arch.partition(":")[0]]._replace(unit=unit_of(generation))
+  pipes, cdna = costs(generation.family), generation.cdna
+  return CARDS[generation.arch.partition(":")[0]]._replace(
+    unit=unit_of(generation), latency=pipes["vmem"].latency, local_latency=pipes["lds"].latency,
+    guard_latency=pipes["valu"].latency,
+    vector_cycles=generation.wave / (16 if cdna else 32), shares_vector=generation.family in MATRIX_SHARES_VECTOR)

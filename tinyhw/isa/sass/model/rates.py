@@ -23,6 +23,7 @@ Assumed: rates of second-level caches of Ada and Hopper.
 """
 from __future__ import annotations
 
+from tinyhw.isa.sass.model import latency
 from tinyhw.isa.sass.table.units import UNITS, column
 from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.machine.model.hardware import Hardware
@@ -78,6 +79,13 @@ CARDS = {
 }
 SOURCE = ("published: CUDA C++ Programming Guide, NVIDIA's white papers, arXiv 2402.13499; assumed: conversions, "
           "caches; nothing is measured")
+
+@once
+def card(arch: str) -> Hardware:
+  """Return the typical card of an architecture."""
+  found = CARDS[column(arch)]
+  return found._replace(latency=latency.COSTS["memory"].latency, local_latency=latency.COSTS["LDS"].latency,
+                        guard_latency=latency.LATENCIES["alu"].guard)
 
 @once
 def costs(arch: str) -> dict[str, PipeCost]:
