@@ -26,7 +26,9 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import PIECE_BYTES, Matrix
 from tinyhw.uop.ops import UOp
 
-STEPS = (1, 2, 4, 8)   # of the unit between two barriers
+STEPS = (1, 2, 4, 8, 16)   # of the unit between two barriers
+# of these, the most that a sum is padded to a multiple of: in steps, or in terms
+MOST_PADDED, MOST_PADDED_TERMS = 8, 128
 MOST_PADDING = 16      # of a sum's steps, 1 in this many may be added so that more of them are staged at once
 
 class ProductOfUnit(NamedTuple):
@@ -102,7 +104,7 @@ def product_of(ranges: list[UOp]) -> int: return math.prod(size_of(r) for r in r
 
 def padded(steps: int, matrix: Matrix) -> int:
   """Return a multiple of the unit's steps: of as many as are staged at once, if that adds few."""
-  for count in sorted(STEPS, reverse=True):
+  for count in sorted([n for n in STEPS if n <= MOST_PADDED or n * matrix.k <= MOST_PADDED_TERMS], reverse=True):
     whole = -(-steps // (matrix.k * count)) * matrix.k * count
     if (whole - steps) * MOST_PADDING <= steps: return whole
   return -(-steps // matrix.k) * matrix.k

@@ -76,7 +76,7 @@ def fits(s: TileShape, product: PlannedProduct, matrix: Matrix, capabilities: Ca
     return False
   if product.terms // matrix.k % s.steps_k: return False
   if registers(s, matrix, product, capabilities) > capabilities.vector_registers and s[2:4] != (1, 1): return False
-  if not capabilities.copies: return WORKGROUPS * local_bytes(s, matrix, 1) <= capabilities.local_bytes
+  if not capabilities.copies: return local_bytes(s, matrix, 1) <= capabilities.local_bytes
   resident = max(WORKGROUPS, UNIT_WAVES // (s.warps_m * s.warps_n))
   return (resident * local_bytes(s, matrix, ARRAYS) <= capabilities.local_bytes
           and max(accesses_per_lane(s, matrix, PlannedProduct(*product[:4]))) <= MOST_ROUNDS)

@@ -82,7 +82,7 @@ def test_narrower_factors_are_converted_to_halves(arch: str, operand: DType) -> 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_sums_stay_in_their_registers(arch: str) -> None:
   """The k loop copies no accumulators."""
-  program = lower(optimize(product(64, 64, 256, dtypes.float16, dtypes.float32), capabilities(arch)),
+  program = lower(optimize(product(64, 64, 1024, dtypes.float16, dtypes.float32), capabilities(arch)),
                   capabilities(arch), "p")
   for block in assemble(program, arch)[0].blocks:
     for inst in block.insts:
