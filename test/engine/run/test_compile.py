@@ -69,12 +69,12 @@ def test_operations_are_those_asked_for_whatever_unit_does_them(count: list[str]
   """Lanes share matrices, fragments and shared operands: an MMA is one node for each lane, and operands go through
   shared memory."""
   kernel = schedule(
-    canonicalize([(Tensor.empty(256, 512, dtype="half", device="NULL")
-                   @ Tensor.empty(512, 128, dtype="half", device="NULL")).uop])).kernels[0].sink
+    canonicalize([(Tensor.empty(1024, 512, dtype="half", device="NULL")
+                   @ Tensor.empty(512, 2048, dtype="half", device="NULL")).uop])).kernels[0].sink
   units = {u.arg for u in optimize(kernel, capabilities_of(arch, "")).toposort() if u.op is Ops.MMA}
   assert units and all(map(UNITS[arch], units))
   made = compile_kernel(kernel, arch)
-  assert (made.operations, made.bytes_moved) == (2 * 256 * 512 * 128, 2 * (256 * 512 + 512 * 128 + 256 * 128))
+  assert (made.operations, made.bytes_moved) == (2 * 1024 * 512 * 2048, 2 * (1024 * 512 + 512 * 2048 + 1024 * 2048))
 
 @pytest.mark.parametrize("arch", ["x86_64:avx2", "gfx1100"])
 def test_elements_that_a_tile_computes_again_are_counted_once(count: list[str], arch: str) -> None:
