@@ -10,7 +10,7 @@ step, and the greatest counts:
 
 A unit holds as many workgroups as registers and shared memory allow. They run in rounds; the last one may have fewer.
 The constants count instructions in listings of four cards. test/golden/tiles has bounds of listings, which predictions
-are compared with (test/bench/tiles.py). Cost: 20 us for a tile.
+are compared with (test/bench/tiles.py). Cost: 25 us for a tile.
 """
 from __future__ import annotations
 from collections.abc import Mapping
@@ -73,12 +73,12 @@ def predict(s: TileShape, product: PlannedProduct, matrix: Matrix, capabilities:
   stored = s.rows(matrix) * s.columns(matrix) * STORED * card.sector
   busy = min(workgroups, card.units)
   ends = {"first": stored / card.first_rate, "second": stored * busy / card.second_rate}
-  def waves_of_simd(groups: int) -> int: return -(-groups * waves // card.unit.simds)
-  alone = steps * step.alone + start
+  alone, own = steps * step.alone + start, [steps * each for each in step.simd.values()]
+  shared = [steps * each + ends.get(name, 0.0) for name, each in step.unit.items()]
   def cycles(groups: int) -> float:
     """Return the cycles of a round with this many workgroups in a unit."""
-    bounds = [alone, *[steps * each * waves_of_simd(groups) for each in step.simd.values()],
-              *[(steps * each + ends.get(name, 0.0)) * groups for name, each in step.unit.items()]]
+    turns = -(-groups * waves // card.unit.simds)    # of the waves of a SIMD
+    bounds = [alone, *[each * turns for each in own], *[each * groups for each in shared]]
     return max(bounds) + LOSS * sum(bounds)
   rounds, rest = divmod(workgroups, card.units * held)
   return rounds * cycles(held) + (cycles(-(-rest // card.units)) if rest else 0.0)

@@ -78,10 +78,9 @@ def elements(layout: Layout | None) -> int: return 0 if layout is None else layo
 
 def accesses_per_lane(s: TileShape, matrix: Matrix, product: PlannedProduct) -> tuple[float, float]:
   """Return the number of accesses by which a lane copies each operand."""
-  lanes = s.warps_m * s.warps_n * matrix.lanes
-  each_m, each_n = (rows * s.steps_k * matrix.k * matrix.operand.itemsize / PIECE_BYTES / lanes
-                    for rows in rows_and_columns(s, matrix))
-  return each_m * product.operands[0].accesses, each_n * product.operands[1].accesses
+  a, b = product.operands
+  row = s.steps_k * matrix.k * matrix.operand.itemsize / PIECE_BYTES / (s.warps_m * s.warps_n * matrix.lanes)
+  return s.rows(matrix) * row * a.accesses, s.columns(matrix) * row * b.accesses
 
 def own_elements(s: TileShape, matrix: Matrix, product: PlannedProduct) -> tuple[float, float]:
   """Return how many elements of each operand a lane copies that have addresses and conditions of their own.
@@ -90,9 +89,11 @@ def own_elements(s: TileShape, matrix: Matrix, product: PlannedProduct) -> tuple
   some rows. If their number is no power of two, each round of copies begins at another place of such a block.
   """
   lanes = s.warps_m * s.warps_n * matrix.lanes
+  even = lanes & (lanes - 1) == 0
+  if even and not any([x.computed for x in product.operands]): return 0.0, 0.0
   def has_own(x: CopiedOperand, rows: int) -> bool:
     if x.along_sum: return x.computed and x.period % rows > 0
-    return x.computed and x.period % (s.steps_k * matrix.k) > 0 or x.accesses > 1 and lanes & (lanes - 1) > 0
+    return x.computed and x.period % (s.steps_k * matrix.k) > 0 or x.accesses > 1 and not even
   a, b = (n if has_own(x, rows) else 0.0 for n, x, rows in
           zip(accesses_per_lane(s, matrix, product), product.operands, rows_and_columns(s, matrix)))
   return a, b
