@@ -22,7 +22,7 @@ class Layout:
   lanes: tuple[Digit, ...]
   elements: tuple[Digit, ...]
 
-  @property
+  @functools.cached_property
   def count(self) -> int:
     """Elements of a lane."""
     return _product(self.elements)

@@ -9,7 +9,7 @@ step, and the greatest counts:
     a workgroup    alone: what its own waves take, and latencies, which nothing else hides
 
 A unit holds as many workgroups as registers and shared memory allow. They run in rounds; the last one may have fewer.
-The constants count instructions in listings of four cards. test/golden/tiles has bounds of listings, which predictions
+The constants are fitted to listings of four cards. test/golden/tiles has bounds of listings, which predictions
 are compared with (test/bench/tiles.py). Cost: 25 us for a tile.
 """
 from __future__ import annotations
