@@ -160,7 +160,10 @@ EXPLAINED = (
 )
 STEEP = (
   Step("one register of 16 lanes did where two have to, and a launch is small beside that",
-       "cummax; conv to one width", 1.64, (16,)),
+       "cummax", 1.64, (16,)),
+  Step("the same, and a masked vector before its buffer begins at its first element: an operation for each address",
+       "conv to one width", 1.71, (16,)),
+  Step("the same beside more work for each channel", "depthwise width", 1.56, (16,)),
   Step("the same; with 16, channels share the gates of a tile, and no window is copied (1.3 times as fast)",
        "conv gradients width", 1.71, (16,)),
   Step("another tile, which the model takes for 3 % faster than it is", "conv width", 1.57, (21,)),
