@@ -8,10 +8,7 @@ import pytest
 import tinyhw.compat.torch as ours
 from tinyhw.errors import ArgumentError
 
-NAMES = [name.strip() for name in """RelaxedBernoulli, RelaxedOneHotCategorical, LogisticNormal, MultivariateNormal,
-  MultivariateNormal 2, MultivariateNormal 3""".split(',')]
-SMOOTH = [name.strip() for name in """RelaxedBernoulli, RelaxedOneHotCategorical, LogisticNormal, MultivariateNormal,
-  MultivariateNormal 2""".split(',')]
+NAMES = "RelaxedBernoulli RelaxedOneHotCategorical LogisticNormal".split()
 
 @pytest.mark.parametrize("case", NAMES)
 def test_against_pytorch(case: str) -> None: compare(case)
@@ -19,7 +16,7 @@ def test_against_pytorch(case: str) -> None: compare(case)
 @pytest.mark.parametrize("case", NAMES)
 def test_samples(case: str) -> None: compare_samples(case)
 
-@pytest.mark.parametrize("case", SMOOTH)
+@pytest.mark.parametrize("case", NAMES)
 def test_gradients_of_samples(case: str) -> None: compare_gradients_of_samples(case)
 
 def parts(torch: Any) -> list[Any]:
@@ -51,6 +48,5 @@ def test_refusals() -> None:
       "transforms are needed": lambda: d.TransformedDistribution(normal, [3]),
       "a Categorical": lambda: d.MixtureSameFamily(normal, normal),
       "weights for components": lambda: d.MixtureSameFamily(d.Categorical(ours.ones(3)), d.Normal(vector, 1.0)),
-      "give one of": lambda: d.MultivariateNormal(vector),
-      "loc is a vector": lambda: d.MultivariateNormal(vector, scale_tril=vector)}.items():
+      }.items():
     with pytest.raises(ArgumentError, match=match): call()

@@ -8,15 +8,17 @@ import pytest
 import tinyhw.compat.torch as ours
 from tinyhw.errors import ArgumentError
 
-NAMES = ["LowRankMultivariateNormal", "Wishart", "Wishart 2", "Wishart 3", "LKJCholesky"]
+NORMAL = ["MultivariateNormal", "MultivariateNormal 2", "MultivariateNormal 3"]
+NAMES = [*NORMAL, "LowRankMultivariateNormal", "Wishart", "Wishart 2", "Wishart 3", "LKJCholesky"]
 
 @pytest.mark.parametrize("case", NAMES)
 def test_against_pytorch(case: str) -> None: compare(case)
 
-@pytest.mark.parametrize("case", ["LowRankMultivariateNormal", "Wishart"])
+@pytest.mark.parametrize("case", [*NORMAL, "LowRankMultivariateNormal", "Wishart"])
 def test_samples(case: str) -> None: compare_samples(case)
 
-def test_gradients_of_samples() -> None: compare_gradients_of_samples("LowRankMultivariateNormal")
+@pytest.mark.parametrize("case", [*NORMAL[:2], "LowRankMultivariateNormal"])
+def test_gradients_of_samples(case: str) -> None: compare_gradients_of_samples(case)
 
 def test_gradients_of_sums_of_products() -> None:
   """The mean of samples is df times the covariance. PyTorch's own gradient raises an error."""
@@ -49,7 +51,9 @@ def test_refusals() -> None:
   d, vector = ours.distributions, ours.zeros(2)
   for match, call in {
       "as many rows": lambda: d.LowRankMultivariateNormal(vector, ours.zeros(3, 1), vector + 1),
-      "give one of": lambda: d.Wishart(3.0), "a matrix is needed": lambda: d.Wishart(3.0, scale_tril=vector),
+      "give one of": lambda: d.Wishart(3.0), "give one of ": lambda: d.MultivariateNormal(vector),
+      "loc is a vector": lambda: d.MultivariateNormal(vector, scale_tril=vector),
+      "a matrix is needed": lambda: d.Wishart(3.0, scale_tril=vector),
       "df has values": lambda: d.Wishart(0.5, ours.eye(2), validate_args=True),
       "at least 2": lambda: d.LKJCholesky(1)}.items():
     with pytest.raises(ArgumentError, match=match): call()

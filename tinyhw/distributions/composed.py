@@ -1,5 +1,5 @@
 """Distributions made of others, and of vectors: Independent, MixtureSameFamily, TransformedDistribution, relaxed
-categorical ones, LogisticNormal, MultivariateNormal."""
+categorical ones, LogisticNormal."""
 from __future__ import annotations
 import math
 from typing import Any
@@ -7,14 +7,12 @@ from typing import Any
 from tinyhw.distributions import constraints
 from tinyhw.distributions.continuous import Normal
 from tinyhw.distributions.discrete import Bernoulli, Categorical
-from tinyhw.distributions.distribution import HALF_LOG_2PI, Distribution, Shape, summed
+from tinyhw.distributions.distribution import Distribution, Shape, summed
 from tinyhw.distributions.transforms import ComposeTransform, StickBreakingTransform, Transform
 from tinyhw.errors import ArgumentError
 from tinyhw.functional.arithmetic import log1p
 from tinyhw.functional.operands import sizes
 from tinyhw.functional.reductions import log_softmax, logsumexp
-from tinyhw.linalg.factors import linalg_cholesky, solve_triangular
-from tinyhw.linalg.solving import inv
 from tinyhw.special.gamma import lgamma
 from tinyhw.tensor import Tensor
 
@@ -205,45 +203,3 @@ class MixtureSameFamily(Distribution):
     within: Tensor = (self._probs() * self.component_distribution._variance()).sum(axis)
     between: Tensor = (self._probs() * (means - self._mean().unsqueeze(axis)).square()).sum(axis)
     return within + between
-
-class MultivariateNormal(Distribution):
-  """Normal vectors. Give covariance_matrix, precision_matrix or scale_tril, the lower factor of the covariance."""
-  arg_constraints = {"loc": constraints.real, "scale_tril": constraints.lower_cholesky}
-  event_axes, _event_dims = {"loc": 1, "scale_tril": 2}, 1
-  support, has_rsample = constraints.real_vector, True
-
-  def __init__(self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
-               validate_args: bool | None = None):
-    if sum([x is not None for x in (covariance_matrix, precision_matrix, scale_tril)]) != 1:
-      raise ArgumentError("give one of covariance_matrix, precision_matrix and scale_tril")
-    if covariance_matrix is not None: low = linalg_cholesky(self._take(covariance_matrix))
-    elif precision_matrix is not None: low = linalg_cholesky(inv(self._take(precision_matrix)))
-    else: low = self._take(scale_tril)
-    if low.ndim < 2 or not loc.ndim: raise ArgumentError("loc is a vector, and the others matrices")
-    self._keep(validate_args, loc=self._take(loc), scale_tril=low)
-
-  @property
-  def covariance_matrix(self) -> Any:
-    """The covariance."""
-    return self._give(self.p.scale_tril.matmul(self.p.scale_tril.transpose(-2, -1)))
-
-  @property
-  def precision_matrix(self) -> Any:
-    """The inverse of the covariance."""
-    return self._give(inv(self.p.scale_tril.matmul(self.p.scale_tril.transpose(-2, -1))))
-
-  def _draw(self, shape: Shape) -> Tensor:
-    return self.p.loc + self.p.scale_tril.matmul(self._gaussian(shape).unsqueeze(-1)).squeeze(-1)
-
-  def _log_size(self) -> Tensor: return self.p.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-
-  def _log_prob(self, x: Tensor) -> Tensor:
-    z = (x - self.p.loc).unsqueeze(-1)
-    low = self.p.scale_tril.expand(*sizes(z)[:-2], *sizes(self.p.scale_tril)[-2:])
-    unit = solve_triangular(low, z, upper=False).squeeze(-1)
-    return unit.square().sum(-1) * -0.5 - float(self._event_shape[0]) * HALF_LOG_2PI - self._log_size()
-
-  def _entropy(self) -> Tensor: return self._log_size() + float(self._event_shape[0]) * (0.5 + HALF_LOG_2PI)
-  def _mean(self) -> Tensor: return self._parts["loc"]
-  def _mode(self) -> Tensor: return self._parts["loc"]
-  def _variance(self) -> Tensor: return self.p.scale_tril.square().sum(-1)

@@ -4,11 +4,12 @@ from collections.abc import Callable
 import math
 from typing import Any, TypeVar
 
-from tinyhw.distributions.composed import Independent, MultivariateNormal
+from tinyhw.distributions.composed import Independent
 from tinyhw.distributions.continuous import Cauchy, Exponential, Gumbel, HalfNormal, Laplace, LogNormal, Normal, Uniform
 from tinyhw.distributions.discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
 from tinyhw.distributions.distribution import summed
 from tinyhw.distributions.gammas import Beta, Dirichlet, Gamma
+from tinyhw.distributions.matrices import MultivariateNormal
 from tinyhw.functional.operands import sizes
 from tinyhw.linalg.factors import solve_triangular
 from tinyhw.special.entropy import xlogy

@@ -1,4 +1,4 @@
-"""Distributions of matrices, and of vectors with a covariance of low rank: LowRankMultivariateNormal, Wishart,
+"""Distributions of matrices, and of vectors with a covariance: MultivariateNormal, LowRankMultivariateNormal, Wishart,
 LKJCholesky."""
 from __future__ import annotations
 import math
@@ -19,7 +19,56 @@ def _diagonal(x: Tensor) -> Tensor: return x.diagonal(dim1=-2, dim2=-1)
 def _on_diagonal(x: Tensor) -> Tensor:
   return x.unsqueeze(-1) * x.eye(sizes(x)[-1], dtype=x.dtype, device=x.device)
 
-class LowRankMultivariateNormal(Distribution):
+class WithCovariance(Distribution):
+  """A distribution whose covariance is low @ low^T for a lower factor, or another one by `_covariance`."""
+  @property
+  def covariance_matrix(self) -> Any:
+    """The covariance of the vectors."""
+    return self._give(self._covariance())
+
+  @property
+  def precision_matrix(self) -> Any:
+    """The inverse of the covariance."""
+    return self._give(inv(self._covariance()))
+
+  def _covariance(self) -> Tensor: return self.p.scale_tril.matmul(_transposed(self.p.scale_tril))
+
+  def _lower(self, covariance: Any, precision: Any, low: Any) -> Tensor:
+    """Return the lower factor of the covariance, of which the user gave one form."""
+    if sum([x is not None for x in (covariance, precision, low)]) != 1:
+      raise ArgumentError("give one of covariance_matrix, precision_matrix and scale_tril")
+    if covariance is not None: return linalg_cholesky(self._take(covariance))
+    return linalg_cholesky(inv(self._take(precision))) if precision is not None else self._take(low)
+
+class MultivariateNormal(WithCovariance):
+  """Normal vectors. Give covariance_matrix, precision_matrix or scale_tril, the lower factor of the covariance."""
+  arg_constraints = {"loc": constraints.real, "scale_tril": constraints.lower_cholesky}
+  event_axes, _event_dims = {"loc": 1, "scale_tril": 2}, 1
+  support, has_rsample = constraints.real_vector, True
+
+  def __init__(self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
+               validate_args: bool | None = None):
+    low = self._lower(covariance_matrix, precision_matrix, scale_tril)
+    if low.ndim < 2 or not loc.ndim: raise ArgumentError("loc is a vector, and the others matrices")
+    self._keep(validate_args, loc=self._take(loc), scale_tril=low)
+
+  def _draw(self, shape: Shape) -> Tensor:
+    return self.p.loc + self.p.scale_tril.matmul(self._gaussian(shape).unsqueeze(-1)).squeeze(-1)
+
+  def _log_size(self) -> Tensor: return self.p.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+  def _log_prob(self, x: Tensor) -> Tensor:
+    z = (x - self.p.loc).unsqueeze(-1)
+    low = self.p.scale_tril.expand(*sizes(z)[:-2], *sizes(self.p.scale_tril)[-2:])
+    unit = solve_triangular(low, z, upper=False).squeeze(-1)
+    return unit.square().sum(-1) * -0.5 - float(self._event_shape[0]) * HALF_LOG_2PI - self._log_size()
+
+  def _entropy(self) -> Tensor: return self._log_size() + float(self._event_shape[0]) * (0.5 + HALF_LOG_2PI)
+  def _mean(self) -> Tensor: return self._parts["loc"]
+  def _mode(self) -> Tensor: return self._parts["loc"]
+  def _variance(self) -> Tensor: return self.p.scale_tril.square().sum(-1)
+
+class LowRankMultivariateNormal(WithCovariance):
   """Normal vectors whose covariance is cov_factor @ cov_factor^T + diag(cov_diag), for a narrow factor.
 
   Densities need a factorization of the factor's width only. Source: the matrix determinant and inversion lemmas.
@@ -44,16 +93,6 @@ class LowRankMultivariateNormal(Distribution):
 
   def _covariance(self) -> Tensor:
     return self.p.cov_factor.matmul(_transposed(self.p.cov_factor)) + _on_diagonal(self.p.cov_diag)
-
-  @property
-  def covariance_matrix(self) -> Any:
-    """The covariance."""
-    return self._give(self._covariance())
-
-  @property
-  def precision_matrix(self) -> Any:
-    """The inverse of the covariance."""
-    return self._give(inv(self._covariance()))
 
   @property
   def scale_tril(self) -> Any:
@@ -83,7 +122,7 @@ class LowRankMultivariateNormal(Distribution):
   def _mode(self) -> Tensor: return self._parts["loc"]
   def _variance(self) -> Tensor: return self.p.cov_factor.square().sum(-1) + self.p.cov_diag
 
-class Wishart(Distribution):
+class Wishart(WithCovariance):
   """Sums of products x x^T of df normal vectors. Give covariance_matrix, precision_matrix or scale_tril.
 
   Source of the samples: Bartlett 1933.
@@ -94,12 +133,7 @@ class Wishart(Distribution):
 
   def __init__(self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
                validate_args: bool | None = None):
-    given = [self._take(x) for x in (covariance_matrix, precision_matrix, scale_tril)]
-    if sum([x is not None for x in given]) != 1:
-      raise ArgumentError("give one of covariance_matrix, precision_matrix and scale_tril")
-    covariance, precision, low = given
-    if covariance is not None: low = linalg_cholesky(covariance)
-    elif precision is not None: low = linalg_cholesky(inv(precision))
+    low = self._lower(covariance_matrix, precision_matrix, scale_tril)
     if low.ndim < 2: raise ArgumentError(f"a matrix is needed, not {low.shape}")
     self._keep(validate_args, df=self._take(df), scale_tril=low)
     self._event_shape = tuple(sizes(low)[-2:])
@@ -110,17 +144,6 @@ class Wishart(Distribution):
     if self._check_values and not least.check(self.p.df.detach()).all().item():
       raise ArgumentError(f"Wishart: df has values outside of {least}; validate_args=False allows them")
 
-  @property
-  def covariance_matrix(self) -> Any:
-    """The covariance of the vectors."""
-    return self._give(self._covariance())
-
-  @property
-  def precision_matrix(self) -> Any:
-    """The inverse of the covariance."""
-    return self._give(inv(self._covariance()))
-
-  def _covariance(self) -> Tensor: return self.p.scale_tril.matmul(_transposed(self.p.scale_tril))
   def _df(self, axes: int) -> Tensor: return self.p.df.reshape(*sizes(self.p.df), *[1] * axes)
 
   def _draw(self, shape: Shape) -> Tensor:

@@ -12,7 +12,7 @@ from tinyhw.distributions.shaping import (
   CatTransform, CorrCholeskyTransform, LowerCholeskyTransform, PositiveDefiniteTransform, StackTransform)
 from tinyhw.distributions.transforms import (
   AffineTransform, ComposeTransform, ExpTransform, IndependentTransform, SigmoidTransform, SoftmaxTransform,
-  StickBreakingTransform, Transform)
+  StickBreakingTransform)
 
 Factory = Callable[[Any], Any]
 
@@ -38,19 +38,19 @@ class ConstraintRegistry:
     """Return the transform that changes nothing."""
     return self.twin(ComposeTransform)([])
 
-  def _shifted(self, c: Constraint) -> Transform:
-    low = c.parts[0] if c.parts else 0.0
-    if not c.parts: return self.twin(ExpTransform)()  # type: ignore[no-any-return]
-    return self.twin(ComposeTransform)([self.twin(ExpTransform)(), self.twin(AffineTransform)(low, 1.0)])  # type: ignore[no-any-return]
+  def _chain(self, first: type, *affine: Any) -> Any:
+    """Return a transform, then one by affine numbers."""
+    return self.twin(ComposeTransform)([self.twin(first)(), self.twin(AffineTransform)(*affine)])
 
-  def _below(self, c: Constraint) -> Transform:
-    return self.twin(ComposeTransform)([self.twin(ExpTransform)(), self.twin(AffineTransform)(c.parts[0], -1.0)])  # type: ignore[no-any-return]
+  def _shifted(self, c: Constraint) -> Any:
+    return self._chain(ExpTransform, c.parts[0], 1.0) if c.parts else self.twin(ExpTransform)()
 
-  def _between(self, c: Constraint) -> Transform:
-    squash = self.twin(SigmoidTransform)()
-    if not c.parts: return squash  # type: ignore[no-any-return]
+  def _below(self, c: Constraint) -> Any: return self._chain(ExpTransform, c.parts[0], -1.0)
+
+  def _between(self, c: Constraint) -> Any:
+    if not c.parts: return self.twin(SigmoidTransform)()
     low, high = c.parts
-    return self.twin(ComposeTransform)([squash, self.twin(AffineTransform)(low, high - low)])  # type: ignore[no-any-return]
+    return self._chain(SigmoidTransform, low, high - low)
 
 def _filled(found: ConstraintRegistry, shares: type) -> ConstraintRegistry:
   make = found.twin

@@ -328,4 +328,6 @@ def test_by_how_many_accesses_pieces_are_copied() -> None:
   assert [accesses(r * 1024 + k, end) for end in (120, 124, 121)] == [1, 2, 8] and accesses(k * 1024 + r, 121) == 1
   assert accesses(k * 1001 + r) == 8
   assert accesses(k * 1001 + r, transposes=False) is None, "across the sum, only where the unit transposes"
+  shifted = copied_operand(UOp.param(1, half, 1 << 20).index(r * 1024 + k + 4).load(), r, k, True, True)
+  assert shifted is not None and shifted.alignment == 8, "a line begins 8 bytes after a multiple of 16"
   assert accesses(r // 3 * 8 + k) is None and accesses(r * 2 + k * 128) is None

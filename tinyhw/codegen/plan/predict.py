@@ -2,7 +2,7 @@
 
 The model is that of the listings (machine/model/waves.py), without instructions. A workgroup repeats a step: it copies
 its part of both operands to shared memory, loads it from there, and multiplies. There are two kinds of bounds of a
-step, and the greatest counts:
+step. The greatest counts, and a twentieth of all (LOSS):
 
     a resource     its cycles for all workgroups of a compute unit: matrix units, vector units, shared memory, caches,
                    memory
@@ -40,7 +40,8 @@ START_CYCLES = 1000.0        # of a workgroup, before and after its steps
 SUM_CYCLES = 8.0             # to store an element of a lane's sums
 STORED = 0.2                 # of a sector, for an element of the result
 
-# type of operands -> its keys in Hardware.flops, of which a card has one
+# type of operands -> its keys in Hardware.flops; the first one counts that a card has. Products of float32 on vector
+# units get the rate of a matrix unit, too
 RATES: dict[DType, tuple[str, ...]] = {
   dtypes.float16: ("f16",), dtypes.bfloat16: ("bf16", "f16"), dtypes.float32: ("tf32", "xf32", "f32"),
   dtypes.float64: ("f64",), dtypes.int8: ("i8", "iu8"), dtypes.uint8: ("i8", "iu8")}
@@ -182,4 +183,4 @@ def rate_of(card: Hardware, matrix: Matrix) -> float:
   words = RATES.get(matrix.operand, NARROW)
   if matrix.words is not None: words = RATES.get(matrix.words[0], NARROW)
   names = [f"wgmma {word}" if matrix.shared_operands else word for word in words]
-  return max([card.flops[name] for name in names if name in card.flops][:1] or [max(card.flops.values())])
+  return next((card.flops[name] for name in names if name in card.flops), max(card.flops.values()))

@@ -355,11 +355,14 @@ def copied_operand(factor: UOp, mn_range: UOp, summed: UOp, transposes: bool, al
 
   Return None where it is not an element of memory, or where its address is expensive to compute.
   """
-  if factor.op is not Ops.LOAD or any(term.op is not Ops.RANGE for term in linear(factor.src[0].src[1])[0]): return None
+  if factor.op is not Ops.LOAD: return None
+  terms, first = linear(factor.src[0].src[1])
+  if any(term.op is not Ops.RANGE for term in terms): return None
   strides, piece = access_of(factor).strides, PIECE_BYTES // factor.dtype.itemsize
   along = next((r for r in (summed, mn_range)[:1 + transposes] if strides.get(r) == 1), None)
   if along is None: return None
-  alignment = math.gcd(*[stride * factor.dtype.itemsize for r, stride in strides.items() if r is not along], 1 << 10)
+  lines = [first, *[stride for r, stride in strides.items() if r is not along]]
+  alignment = math.gcd(*[n * factor.dtype.itemsize for n in lines], 1 << 10)
   return CopiedOperand(along is summed, piece // width_along(factor, along, piece, aligned), len(factor.src) > 1,
                  bytes_of(factor), False, alignment)
 

@@ -25,11 +25,11 @@ MODULES = {
     Kumaraswamy VonMises GeneralizedPareto""",
   "discrete": """Bernoulli Geometric Binomial NegativeBinomial Poisson Categorical OneHotCategorical
     OneHotCategoricalStraightThrough Multinomial ContinuousBernoulli""",
-  "matrices": "LowRankMultivariateNormal Wishart LKJCholesky",
+  "matrices": "MultivariateNormal LowRankMultivariateNormal Wishart LKJCholesky",
   "shaping": """CorrCholeskyTransform LowerCholeskyTransform PositiveDefiniteTransform CumulativeDistributionTransform
     CatTransform StackTransform""",
   "composed": """Independent TransformedDistribution LogisticNormal RelaxedBernoulli RelaxedOneHotCategorical
-    MixtureSameFamily MultivariateNormal""",
+    MixtureSameFamily""",
   "transforms": """Transform ExpTransform PowerTransform SigmoidTransform TanhTransform SoftplusTransform AbsTransform
     AffineTransform SoftmaxTransform StickBreakingTransform ReshapeTransform IndependentTransform ComposeTransform""",
 }
